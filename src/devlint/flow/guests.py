@@ -10,12 +10,11 @@ from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.world import Heard, World
+from devlint.flow.frames.world import World
 from devlint.flow.surroundings import Inquiry, Text, Watch
 from devlint.flow.syntax.lookahead import Outline, outline
 from devlint.flow.syntax.outside import Done, placed
 from devlint.flow.syntax.samples import of_samples
-from devlint.model.reports import Located
 
 
 class Guest(dict[str, Value]):
@@ -30,15 +29,14 @@ class Guest(dict[str, Value]):
         self.stamps: dict[str, object] = {}
         """What it hangs on, as it was."""
         self.text = text
-        self.own: frozenset[Located] | None = None
-        """The nodes that are told of where the file itself is linted, once that was asked for."""
-        self.heard: Heard | None = None
-        """What its calls bring and pass, once that was asked for."""
+        self.told: dict[str, Any] = {}
+        """What it tells of itself where it is linted, and what its calls bring and pass, once these
+        were asked for."""
         self.inquiries: dict[str, Inquiry] = {}
         """How these two were found out."""
         self._outline: Outline = outline(text.module)
         self._world = world
-        self._budgets = world.budget, world.guest_budget
+        self._budgets = tuple(world.budgets)
         self._watch = watch
         self._shared = shared
         self._inquiries: dict[int, Inquiry] = {}
@@ -118,7 +116,7 @@ class Guest(dict[str, Value]):
         bound = {
             name: dict.__getitem__(self, name) for name in names if dict.__contains__(self, name)
         }
-        self._world.budget, self._world.guest_budget = self._budgets
+        self._world.budgets = list(self._budgets)
         state = State(bound, Heap(self.heap))
         frame = Frame(self._world, self.file, state, role=self.file.role, recording=False)
         self._world.run(frame, (self._outline.body[place],))

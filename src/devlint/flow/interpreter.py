@@ -36,9 +36,9 @@ from devlint.flow.project import Project
 from devlint.flow.surroundings import Surroundings, Text, runs_on_host
 from devlint.flow.syntax.imports import imported, spelled
 from devlint.flow.syntax.parts import is_private, parts, with_parts
+from devlint.flow.syntax.programs import holds_tests
 from devlint.flow.syntax.scan import scan
 from devlint.flow.syntax.seen import Scan
-from devlint.flow.syntax.testing import holds_tests
 from devlint.flow.syntax.walk import inner_statements
 from devlint.model import ir
 from devlint.torchapi.effects import Effect
@@ -143,7 +143,7 @@ def _world(
 ) -> World:
     world = World(
         table, file, BACKENDS | device_types, project,
-        budget=_INLINED_AT_LEAST, guest_budget=_INLINED_AT_LEAST,
+        budgets=[_INLINED_AT_LEAST, _INLINED_AT_LEAST],
         steps=Steps() if project is None else project.steps,
     )  # fmt: skip
     world.evaluate, world.invoke, world.store = evaluate, invoke, statements.store

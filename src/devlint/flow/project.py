@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 from devlint.flow.domain.paths import Ref
@@ -35,6 +36,7 @@ _KEPT = 8_000_000
 folder by folder. What was read of a file and found out takes some thirty bytes for each."""
 
 _Paths = list[str]
+_Told = TypeVar("_Told")
 _Asked = dict[tuple[File, str], tuple[int, Value | None]]
 """What dotted names stand for in files that were asked for to answer one question, and how deep
 below the question that was."""
@@ -185,17 +187,28 @@ class Project:
     # --- files -----------------------------------------------------------------------------
 
     def own(self, path: str, ask: Callable[[Text], frozenset[Located]]) -> frozenset[Located]:
-        """What `ask` says of a followed file. It is asked once, as long as nothing changes."""
+        """What `ask` says of a followed file."""
+        return self._once(path, "own", frozenset(), lambda guest: ask(guest.text))
+
+    def _heard(self, path: str) -> Heard:
+        nothing = Heard({}, frozenset())
+        return self._once(path, "heard", nothing, lambda guest: self._hear(guest.text, path, self))
+
+    def _once(self, path: str, what: str, nothing: _Told, ask: Callable[[Guest], _Told]) -> _Told:
+        """What is to be told of a followed file. That is asked once, as long as nothing changes."""
         guest = self._follow(path)
         if guest is None:
-            return frozenset()
-        if guest.own is None:
-            guest.own = frozenset()  # what it leads to may lead back
-            with self._finding_out(guest, "own"):
-                guest.own = ask(guest.text)
-        self._watch.rely_on(guest.inquiries["own"])
+            return nothing
+        if what not in guest.told:
+            guest.told[what] = nothing  # what it leads to may lead back
+            with self._watch.inquiry(settled=True) as guest.inquiries[what]:
+                guest.told[what] = ask(guest)
+            consulted = guest.inquiries[what].consulted
+            guest.stamps.update(self._watch.stamped(consulted - guest.stamps.keys()))
+        self._watch.rely_on(guest.inquiries[what])
         self._watch.consult(guest.stamps)
-        return guest.own
+        told: _Told = guest.told[what]
+        return told
 
     def brings(self, parameter: Parameter) -> bool:
         """Whether the calls of a function bring from the host what a parameter takes, in all of the
@@ -252,12 +265,10 @@ class Project:
             naming = self._naming(path, word, self._around.mentioning)
             if len(naming) > _MOST_CALLERS:
                 return True  # nobody knows which of them it is
-            if any(each != path and self._are_related(each, path) for each in naming):
+            others = [each for each in naming if each != path]
+            if any(self._imports(each, path) or self._imports(path, each) for each in others):
                 return True
         return False
-
-    def _are_related(self, one: str, other: str) -> bool:
-        return self._imports(one, other) or self._imports(other, one)
 
     def _imports(self, importer: str, imported: str) -> bool:
         """Whether a file seems to import another one, by way of others too."""
@@ -303,26 +314,6 @@ class Project:
         found, paths = self._mentions[asked]
         self._watch.consult(paths)
         return found
-
-    def _heard(self, path: str) -> Heard:
-        guest = self._follow(path)
-        if guest is None:
-            return Heard({}, frozenset())
-        if guest.heard is None:
-            guest.heard = Heard({}, frozenset())  # as above
-            with self._finding_out(guest, "heard"):
-                guest.heard = self._hear(guest.text, path, self)
-        self._watch.rely_on(guest.inquiries["heard"])
-        self._watch.consult(guest.stamps)
-        return guest.heard
-
-    @contextmanager
-    def _finding_out(self, guest: Guest, what: str) -> Iterator[None]:
-        """Find something out of a followed file: it hangs on what that consults."""
-        with self._watch.inquiry(settled=True) as guest.inquiries[what]:
-            yield
-        consulted = guest.inquiries[what].consulted
-        guest.stamps.update(self._watch.stamped(consulted - guest.stamps.keys()))
 
     def _follow(self, path: str) -> Guest | None:
         guest = self._guests.get(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import replace
 
 from devlint.flow.domain.derivation import Step
@@ -12,11 +12,6 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Answer
 
 Traces = tuple[Step | None, ...]
-
-
-def traces(positional: Iterable[Value], keywords: dict[str, Value]) -> Traces:
-    """How the arguments of a call came to be where they are."""
-    return tuple(value.trace for value in (*positional, *keywords.values()))
 
 
 def told_again(answer: Answer, given: Traces) -> Value:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.bodies import once
-from devlint.flow.conditions import built, choices, implications, narrow, uncalled
+from devlint.flow.conditions import choices, implications, narrow, questions
 from devlint.flow.conditions.settled import settled, undecided
 from devlint.flow.devices.named import use_device
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
@@ -13,19 +12,19 @@ from devlint.flow.domain.lattice import CPU, Device, Known
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.state import State
 from devlint.flow.domain.state_joins import join_states
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import NAMED, join_values
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
-from devlint.model.trees import called, last_name
+from devlint.model.trees import called, key, last_name
 from devlint.policy import means
 
 
 def branch(frame: Frame, node: ir.If) -> None:
-    tested = frame.test(node.test)
-    uncalled.note(frame, node.test, tested)
+    tested = questions.test(frame, node.test)
     holds = frame.world.reused.get(node)
     if holds is None:
         holds = settled(frame, node.test, tested)
@@ -44,8 +43,8 @@ def branch(frame: Frame, node: ir.If) -> None:
     frame.run(node.body)
     yes = frame.state
     frame.state = no
-    built.note(frame, test, *(yes.env.get(name) for name in _names(node.body)))
-    once.keep(frame, node, yes)
+    questions.note_built(frame, test, *(yes.env.get(name) for name in _names(node.body)))
+    _keep_stored(frame, node, yes)
     narrow.assume(frame, test, False)
     frame.run(node.orelse)
     frame.state = choices.merge_states(yes, frame.state, key, test)
@@ -220,3 +219,76 @@ def _caught(handler: ir.Handler) -> list[str]:
         return [""]
     types = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
     return [last_name(each) for each in types]
+
+
+def _keep_stored(frame: Frame, node: ir.If, taken: State) -> None:
+    """`if self.first: ...; self.first = False`: only the first call takes that branch. Where it
+    isn't taken, an earlier one has stored what it stores."""
+    flag = _flag(node)
+    if flag is None:
+        return
+    owner = frame.evaluate(flag.value)
+    stored = taken.heap.get(owner.data) if taken.alive and owner.trait is Trait.SELF else None
+    if stored is not None:
+        frame.update(owner, stored)
+
+
+def _flag(node: ir.If) -> ir.Attribute | None:
+    """The attribute that is asked for, and that the branch sets so that it isn't taken again."""
+    test, ends = node.test, False
+    if isinstance(test, ir.Unary) and test.op == "not":
+        test, ends = test.operand, True
+    if not isinstance(test, ir.Attribute) or not isinstance(test.value, ir.Name):
+        return None
+    asked = key(test)
+    for statement in node.body:
+        match statement:
+            case ir.Assign(targets=(ir.Attribute() as target,), value=ir.Constant(value=value)):
+                if value is ends and key(target) == asked:
+                    return test
+    return None
+
+
+def _asked(node: ir.Match, case: ir.Case) -> ir.Expr | None:
+    """The condition that a case of constants stands for."""
+    if not case.values or not all(isinstance(each, ir.Constant) for each in case.values):
+        return None
+    if len(case.values) == 1:
+        return ir.Compare("==", node.subject, case.values[0])
+    return ir.Compare("in", node.subject, ir.Display("tuple", case.values))
+
+
+def match(frame: Frame, node: ir.Match) -> None:
+    """A chain of conditions, as far as its cases are constants."""
+    frame.evaluate(node.subject)
+    before = frame.state
+    ends: list[State] = []
+    complete = False
+    for case in node.cases:
+        asked = _asked(node, case)
+        frame.state = before
+        holds = None if asked is None else settled(frame, asked)
+        if holds is False:
+            continue
+        frame.state = frame.fork(before)
+        for name in case.binds:
+            frame.state.bind(name, NOTHING)
+        for value in case.values:
+            frame.evaluate(value)
+        if asked is not None:
+            narrow.assume(frame, asked, True)
+        if case.guard is not None:
+            frame.evaluate(case.guard)
+            narrow.assume(frame, case.guard, True)
+        frame.run(case.body)
+        ends.append(frame.state)
+        if case.irrefutable or (holds and case.guard is None):
+            complete = True
+            break
+        if asked is not None and case.guard is None:
+            frame.state = frame.fork(before)
+            narrow.assume(frame, asked, False)
+            before = frame.state
+    frame.state = ends[0] if complete and ends else before
+    for end in ends:
+        frame.state = join_states(frame.state, end)

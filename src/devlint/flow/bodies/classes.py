@@ -9,9 +9,9 @@ from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
+from devlint.flow.syntax.programs import is_class_of_tests
 from devlint.flow.syntax.samples import Samples
-from devlint.flow.syntax.testing import is_class_of_tests
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import descendants, first_parameter, stored_calls
 from devlint.model import ir
 from devlint.model.trees import called, dotted_name, last_name
 from devlint.policy import means
@@ -56,9 +56,7 @@ def _base(frame: Frame, node: ir.Expr) -> ClassInfo | str:
         node = node.value
     name = dotted(frame, node)
     if not name or not is_module_class(name):
-        before, frame.expecting = frame.expecting, True
-        value = frame.evaluate(node)
-        frame.expecting = before
+        value = frame.ask(node)
         if value.kind is Kind.CLASS and isinstance(value.data, ClassInfo):
             return value.data
         if value.kind is Kind.LIBRARY:
@@ -74,7 +72,8 @@ def _is_closed(name: str) -> bool:
 def _declare_members(frame: Frame, info: ClassInfo) -> None:
     for statement in info.node.body:
         if isinstance(statement, ir.Function):
-            if _is_setter(statement):
+            spelled = map(dotted_name, statement.decorators)
+            if f"{statement.name}.setter" in spelled:
                 info.setters[statement.name] = statement
             info.methods.setdefault(statement.name, statement)
             if any(_is_property(decorator) for decorator in statement.decorators):
@@ -92,10 +91,6 @@ def _declare_members(frame: Frame, info: ClassInfo) -> None:
 def _is_property(node: ir.Expr) -> bool:
     name = last_name(called(node))
     return name.endswith("property") or name == "setter"
-
-
-def _is_setter(function: ir.Function) -> bool:
-    return any(dotted_name(each) == f"{function.name}.setter" for each in function.decorators)
 
 
 def _is_module(frame: Frame, info: ClassInfo) -> bool:
@@ -132,15 +127,8 @@ def _holds_layers(frame: Frame, info: ClassInfo) -> bool:
     named = any(means("module", base, "class") for base in info.library_bases())
     if init is None or not named:
         return False
-    made = (s.value.func for s in init.body if _stores_call(s, init.params[0].name))  # type: ignore[attr-defined]
-    return any(dotted(frame, func).startswith("torch.nn.") for func in made)
-
-
-def _stores_call(statement: ir.Stmt, this: str) -> bool:
-    """`self.layer = nn.Linear(2, 3)`"""
-    if not isinstance(statement, ir.Assign) or not isinstance(statement.value, ir.Call):
-        return False
-    return any(self_attribute(target, this) for target in statement.targets)
+    made = stored_calls(init.body, first_parameter(init))
+    return any(dotted(frame, call.func).startswith("torch.nn.") for call in made)
 
 
 def _has_unseen_base(info: ClassInfo) -> bool:
@@ -219,8 +207,9 @@ def _of_samples(file: File) -> frozenset[str]:
                     top.see(node)
                     if isinstance(node, ir.Name):
                         by_others.add(node.id)
-            collates = _is_named_to_collate(statement)
-            body = statement.body if isinstance(statement, ir.Class) else (statement,)
+            info = statement if isinstance(statement, ir.Class) else None
+            collates = info is not None and means("collator", info.name, "class")
+            body = (statement,) if info is None else info.body
             for function in body:
                 if isinstance(function, ir.Function):
                     scan = file.scan(function)
@@ -232,11 +221,6 @@ def _of_samples(file: File) -> frozenset[str]:
 
 
 _DEFINES = (ir.Class, ir.Function, ir.Import, ir.ImportFrom)
-
-
-def _is_named_to_collate(statement: ir.Stmt) -> bool:
-    named = isinstance(statement, ir.Class) and means("collator", statement.name, "class")
-    return bool(named)
 
 
 def is_never_set_up(init: ir.Function) -> bool:

@@ -40,7 +40,7 @@ def define_function(frame: Frame, node: ir.Function) -> None:
         frame.file.fixtures[node.name] = closure
     value = Value(Kind.FUNCTION, data=closure)
     for decorator, decorates in reversed(decorators):
-        if not _transparent(frame, decorator):
+        if library.dotted(frame, called(decorator)) not in _TRANSPARENT:
             value = _decorated(frame, decorator, decorates, value)
     frame.state.bind(node.name, value)
     if node.name in frame.globals and frame.file.guest is None:
@@ -87,11 +87,7 @@ _TRANSPARENT = frozenset(
      "jaxtyping.jaxtyped", "streamlit.cache", "streamlit.cache_data", "streamlit.cache_resource",
      "tenacity.retry")
 )  # fmt: skip
-
-
-def _transparent(frame: Frame, decorator: ir.Expr) -> bool:
-    """Whether a decorated function does what its body says."""
-    return library.dotted(frame, called(decorator)) in _TRANSPARENT
+"""With these, a function does what its body says."""
 
 
 def _decorated(frame: Frame, node: ir.Expr, decorator: Value, function: Value) -> Value:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from devlint.flow.bodies import generators
+from devlint.flow.bodies import returns
 from devlint.flow.bodies.comprehensions import comprehension
 from devlint.flow.calls import calls
-from devlint.flow.conditions import built, choices, fallbacks, implications, narrow, uncalled
+from devlint.flow.conditions import choices, fallbacks, implications, narrow, questions
 from devlint.flow.conditions.settled import settled, undecided
 from devlint.flow.devices.named import string_value
 from devlint.flow.domain.mixtures import put_together
@@ -71,9 +71,7 @@ def _attribute(frame: Frame, node: ir.Attribute) -> Value:
 def _subscript(frame: Frame, node: ir.Subscript) -> Value:
     base = evaluate(frame, node.value)
     if base.kind is Kind.LIBRARY:  # `Union[torch.FloatTensor, ...]` uses no device
-        before, frame.expecting = frame.expecting, True
-        evaluate(frame, node.index)
-        frame.expecting = before
+        frame.ask(node.index)
         return NOTHING
     return operators.subscript(frame, node, base, evaluate(frame, node.index))
 
@@ -106,7 +104,7 @@ def _binary(frame: Frame, node: ir.Binary) -> Value:
 def _unary(frame: Frame, node: ir.Unary) -> Value:
     value = evaluate(frame, node.operand)
     if node.op == "not":
-        uncalled.note(frame, node.operand, value)
+        questions.note_uncalled(frame, node.operand, value)
         return implications.truth(frame, node, value)
     if value.kind in (Kind.TENSOR, Kind.BATCH, Kind.NDARRAY):
         arrivals.read(frame, node, (node.operand, value))
@@ -132,13 +130,13 @@ def _boolean(frame: Frame, node: ir.Boolean) -> Value:
         )
         if not spelled and settled(frame, rest) is (node.op == "or"):
             break  # what follows never runs; with a string it is a slip that rules tell of
-        uncalled.note(frame, rest, values[-1])
+        questions.note_uncalled(frame, rest, values[-1])
         narrow.assume(frame, rest, node.op == "and")
         values.append(evaluate(frame, term))
         rest = term
     frame.state = join_states(outside, frame.state)
     if frame.testing:
-        uncalled.note(frame, rest, values[-1])
+        questions.note_uncalled(frame, rest, values[-1])
     if node.op == "or" and frame.tells and len(values) > len(terms):
         fallbacks.look_at(frame, node, values)
     if any(isinstance(value.data, Condition) for value in values):
@@ -157,8 +155,7 @@ def _compare(frame: Frame, node: ir.Compare) -> Value:
 
 
 def _conditional(frame: Frame, node: ir.Conditional) -> Value:
-    tested = frame.test(node.test)
-    uncalled.note(frame, node.test, tested)
+    tested = questions.test(frame, node.test)
     if frame.tells:
         fallbacks.look_at_choice(frame, node)
     known = settled(frame, node.test, tested)
@@ -175,7 +172,7 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     frame.state = choices.merge_states(branches[0][1], branches[1][1], key, test)
     frame.state.known = dict(outside.known)
     yes, no = branches[0][0], branches[1][0]
-    built.note(frame, test, yes)
+    questions.note_built(frame, test, yes)
     if key is None and {yes.kind, no.kind} <= _NAME_DEVICES and implications.has_keys(frame, test):
         return choices.merge_devices(frame, test, yes, no)
     if yes.kind in TENSORS and no.kind in TENSORS and yes.device != no.device:
@@ -264,7 +261,7 @@ def _await(frame: Frame, node: ir.Await) -> Value:
 
 def _yield(frame: Frame, node: ir.Yield) -> Value:
     value = NONE if node.value is None else evaluate(frame, node.value)
-    generators.note_yielded(frame, node, value)
+    returns.note_yielded(frame, node, value)
     frame.state.wait()  # what gets it may wait
     return NOTHING
 

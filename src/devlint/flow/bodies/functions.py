@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.flow.bodies import answers, generators
+from devlint.flow.bodies import answers, returns
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import role_of
 from devlint.flow.bodies.parameters import bind_parameters, has_plain_default, is_tensor_name
-from devlint.flow.bodies.returns import together
 from devlint.flow.bodies.statements import run
 from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
@@ -27,6 +26,7 @@ from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Answer
 from devlint.flow.modules.placement import forget_optimizer, place_module
+from devlint.flow.operations import unpacking
 from devlint.model import ir
 
 _INLINED_FOR_EACH = 100
@@ -53,7 +53,7 @@ def invoke(
     question = answers.question(frame, closure, positional, keywords)
     receiver = frame.object(positional[0]) if positional else None
     told = None if question is None else frame.world.answers.get(question)
-    given = () if question is None else answers.traces(positional, keywords)
+    given = tuple(value.trace for value in (*positional, *keywords.values()))
     if told is not None and told.receiver is receiver:
         frame.state.wait()
         return answers.told_again(told, given)
@@ -74,7 +74,10 @@ def invoke(
     if closure.file is not frame.file:  # what is known here isn't known there
         positional = [_as_known(frame, value) for value in positional]
         keywords = {name: _as_known(frame, value) for name, value in keywords.items()}
-    _bind_arguments(inner, closure, positional, keywords)
+    unpacking.bind_parameters(
+        inner, closure.node.params, positional, keywords,
+        lambda parameter, value: _proved(inner, closure.node, parameter, value or NOTHING),
+    )  # fmt: skip
     _settle_absence(frame, inner)
     mark = len(frame.world.facts)
     value = _run(inner)
@@ -82,10 +85,10 @@ def invoke(
         _tell(inner, mark)
     if value.trace is not None and value.kind in TENSORS:
         value = value.step(Sort.CALL, node)
-    if generators.is_generator(closure):
+    if returns.is_generator(closure):
         frame.state.wait()
         _forget(frame, closure, positional, keywords)
-        return generators.elements(frame, node, inner)
+        return returns.elements(frame, node, inner)
     changed = False
     for ref in inner.state.heap.written:
         changed = changed or ref in frame.state.heap
@@ -173,29 +176,6 @@ def _forget(
             forget_optimizer(frame, value)
 
 
-def _bind_arguments(
-    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
-) -> None:
-    rest = list(positional)
-    for parameter in closure.node.params:
-        if parameter.kind == "positional" and rest:
-            value = rest.pop(0)
-        elif parameter.name in keywords:
-            value = keywords[parameter.name]
-        elif parameter.default is not None and parameter.kind in ("positional", "keyword"):
-            value = frame.evaluate(parameter.default)
-        elif parameter.kind == "*":
-            value = Value(Kind.TUPLE, data=frame.allocate(parameter, Object(items=tuple(rest))))
-        elif parameter.kind == "**":
-            names = {each.name for each in closure.node.params if each.kind != "**"}
-            others = {name: given for name, given in keywords.items() if name not in names}
-            found = Object(items=(), entries=others)
-            value = Value(Kind.DICT, data=frame.allocate(parameter, found))
-        else:
-            value = NOTHING
-        frame.state.env[parameter.name] = _proved(frame, closure.node, parameter, value)
-
-
 def _proved(
     frame: Frame, function: ir.Function | ir.Lambda, parameter: ir.Parameter, value: Value
 ) -> Value:
@@ -241,7 +221,7 @@ def _run(frame: Frame) -> Value:
         ends.append((Value(Kind.NONE), frame.state))
     if not ends:
         return Value(Kind.NONE, trait=Trait.EXITS)
-    value, frame.state = together(ends)
+    value, frame.state = returns.together(ends)
     return value if frame.returns else NOTHING
 
 
@@ -277,8 +257,7 @@ def run_alone(
     bind_parameters(frame, function, receiver, while_made)
     _record_parameters(frame, function)
     world = frame.world
-    world.budget = max(world.budget, _INLINED_FOR_EACH)
-    world.guest_budget = max(world.guest_budget, _INLINED_FOR_EACH)
+    world.budgets = [max(each, _INLINED_FOR_EACH) for each in world.budgets]
     mark = len(world.facts)
     _run(frame)
     _tell(frame, mark)

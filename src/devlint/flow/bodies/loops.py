@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from devlint.flow.conditions import narrow, uncalled
+from devlint.flow.conditions import narrow, questions
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.state import State
 from devlint.flow.domain.state_joins import join_states, widened
@@ -27,7 +27,7 @@ def while_loop(frame: Frame, node: ir.While) -> None:
         return
 
     def enter() -> None:
-        uncalled.note(frame, node.test, frame.test(node.test))
+        questions.test(frame, node.test)
         narrow.assume(frame, node.test, True)
 
     _loop(frame, enter, node)

@@ -7,11 +7,20 @@ from dataclasses import replace
 from devlint.flow.bodies import cached, unregistered
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import is_never_set_up
-from devlint.flow.bodies.early import run_while_made
 from devlint.flow.bodies.functions import run_alone
-from devlint.flow.bodies.gathered import gather
-from devlint.flow.bodies.registered import leave_open, place_parts, register, tell_kept_tensors
-from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_trying_itself
+from devlint.flow.bodies.registered import (
+    gather,
+    leave_open,
+    place_parts,
+    register,
+    tell_kept_tensors,
+)
+from devlint.flow.calls.callers import (
+    is_asked_by_constructors,
+    is_exporting,
+    is_out_of_use,
+    is_trying_itself,
+)
 from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, IS_NONE
 from devlint.flow.domain.lattice import UNKNOWN, Device, conditions, join, only_host
 from devlint.flow.domain.paths import path_value
@@ -21,10 +30,11 @@ from devlint.flow.domain.value_joins import join_values
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames import fields
-from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
+from devlint.flow.frames.files import CONSTRUCTORS, OWN_MOVES, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
-from devlint.flow.modules import groups
+from devlint.flow.frames.protocols import runs_again
+from devlint.flow.modules import optimizers
 from devlint.flow.modules.asked import as_methods_ask
 from devlint.flow.modules.inherited import inherited
 from devlint.flow.modules.placement import as_users_choose
@@ -70,7 +80,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
         gather(info, start, silenced(start), this)
     elif info.is_open:
         leave_open(start, this)
-    made_with = run_while_made(info)
+    made_with = _run_while_made(info)
     for name, method in _callers_first(info):
         if init is not None and init[1] is method:
             continue
@@ -162,7 +172,7 @@ def _receiver(info: ClassInfo, around: Frame) -> Value:
     kind = Kind.MODULE if info.is_module else Kind.INSTANCE
     ref = (info, "self")
     around.state.heap[ref] = Object(device=UNKNOWN, source=info)
-    groups.fill(info, around.state, ref)
+    optimizers.fill_groups(info, around.state, ref)
     return Value(kind, data=ref, trait=Trait.SELF)
 
 
@@ -264,3 +274,25 @@ def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -
         before, device=device, entries=entries if is_self else before.entries, trace=trace,
         guarded=any(end.guarded for end in moved),
     )  # fmt: skip
+
+
+_FOR_ALL = ("forward", "train", *OWN_MOVES)
+"""Methods that other files and torch itself call."""
+
+
+def _run_while_made(info: ClassInfo) -> set[str]:
+    """The methods of a module that its constructor or one of its bases' calls, and no others but
+    these; and those that the file calls in other constructors only, of modules that have this one
+    as a part. `reset_parameters` runs again, and so does what that calls."""
+    if info.method("__init__") is None or not info.is_module:
+        return set()
+    callers: dict[str, set[str]] = {n: set() for n, m in info.methods.items() if not runs_again(m)}
+    for each, method in info.all_methods():
+        scan = each.file.scan(method)
+        for called in callers.keys() & (scan.self_calls | scan.applied) - {method.name}:
+            callers[called].add(method.name)
+    early = {"__init__"}
+    while more := {name for name, by in callers.items() if by and by <= early} - early:
+        early |= more
+    asked = (name for name, by in callers.items() if "__init__" not in by and name not in _FOR_ALL)
+    return early | {name for name in asked if is_asked_by_constructors(info.file, name)}

@@ -11,7 +11,6 @@ from devlint.flow.domain.paths import Path, given_tensor, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.facts import Role
-from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.model import ir
@@ -75,11 +74,8 @@ def _may_be_given_accelerators(frame: Frame, function: ir.Function) -> bool:
     What makes a module runs on the host, and so does what makes data; a function inside of another
     is called there and followed there.
     """
-    return not frame.scopes and not (function.name == "__init__" and _makes_on_host(frame.owner))
-
-
-def _makes_on_host(owner: ClassInfo | None) -> bool:
-    return owner is None or owner.role is not Role.PLAIN
+    plain = frame.owner is not None and frame.owner.role is Role.PLAIN
+    return not frame.scopes and (plain or function.name != "__init__")
 
 
 def _is_made_on_host(frame: Frame, default: ir.Expr | None) -> bool:

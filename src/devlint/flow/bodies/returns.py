@@ -1,15 +1,22 @@
-"""The ways out of a function, taken together: what it returns, and the state that it leaves."""
+"""What a run of a function gives: all that it returns, with the state that it leaves; of a
+generator function, something whose elements are what it yields."""
 
 from __future__ import annotations
 
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN
-from devlint.flow.domain.state import State
+from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.state_joins import join_states
-from devlint.flow.domain.value_joins import join_values
-from devlint.flow.domain.values import Value
+from devlint.flow.domain.value_joins import join_all, join_values
+from devlint.flow.domain.values import NOTHING, Value
+from devlint.flow.frames.files import Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted
+from devlint.flow.operations import unpacking
+from devlint.flow.operations.containers import lazily
+from devlint.model import ir
+from devlint.model.trees import called
 
 End = tuple[Value, State]
-
 
 _BESIDE = frozenset((ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN))
 """Said of whole branches, beside the condition that leads into them."""
@@ -38,3 +45,26 @@ def together(ends: list[End], settled: frozenset[str] = _BESIDE) -> End:
 
 def _join(a: End, b: End, key: str | None) -> End:
     return join_values(a[0], b[0], key), join_states(a[1], b[1], key)
+
+
+def is_generator(closure: Closure) -> bool:
+    """Whether a call of a function runs nothing of it yet."""
+    return isinstance(closure.node, ir.Function) and closure.file.scan(closure.node).yields
+
+
+def note_yielded(frame: Frame, node: ir.Yield, value: Value) -> None:
+    """Remember what a function gives to whoever iterates."""
+    frame.yielded.append(unpacking.element_of(frame, value) if node.delegate else value)
+
+
+def elements(frame: Frame, node: ir.Expr, inner: Frame) -> Value:
+    """What a call of a generator function gives, after a run of its body. What the body does to
+    objects is done between the steps of whoever iterates: only what it makes itself is kept."""
+    for ref in inner.state.heap.written:
+        if ref not in frame.state.heap:
+            frame.state.heap[ref] = inner.state.heap[ref]
+    decorators = inner.function.decorators if isinstance(inner.function, ir.Function) else ()
+    if not all(dotted(inner, called(each)).startswith("torch.") for each in decorators):
+        return NOTHING  # a context manager, a fixture ...
+    made = Object(element=join_all(inner.yielded))
+    return lazily(frame, node, made)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from devlint.flow.bodies import branches, definitions, loops, matching
+from devlint.flow.bodies import branches, definitions, loops
 from devlint.flow.bodies.annotations import annotated
-from devlint.flow.conditions import narrow, uncalled
+from devlint.flow.conditions import narrow, questions
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import names_backend_of_cuda
 from devlint.flow.conditions.settled import settled
@@ -32,7 +32,7 @@ def run(frame: Frame, body: ir.Body) -> None:
             return
         frame.world.step()
         if not frame.is_alone:
-            frame.spend()
+            frame.world.budgets[frame.is_guest] -= 1
         _STATEMENTS[type(statement)](frame, statement)
 
 
@@ -178,8 +178,7 @@ def _continue(frame: Frame, node: ir.Continue) -> None:
 
 
 def _assert(frame: Frame, node: ir.Assert) -> None:
-    tested = frame.test(node.test)
-    uncalled.note(frame, node.test, tested)
+    tested = questions.test(frame, node.test)
     if settled(frame, node.test, tested) is False:
         _stop(frame)
     narrow.assume(frame, node.test, True)
@@ -205,7 +204,7 @@ _STATEMENTS: dict[type, Callable[[Frame, Any], None]] = {
     ir.For: loops.for_loop,
     ir.With: branches.enter,
     ir.Try: branches.attempt,
-    ir.Match: matching.match,
+    ir.Match: branches.match,
     ir.Function: definitions.define_function,
     ir.Class: definitions.define_class,
     ir.Import: library.import_names,

@@ -10,13 +10,11 @@ from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import both
 from devlint.flow.domain.values import Kind, Value
-from devlint.flow.facts import KeptModules
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.modules import filled
 from devlint.flow.modules.holdings import holds_something
-from devlint.flow.modules.keyed import is_numbered
 from devlint.flow.modules.placement import outermost
 from devlint.flow.modules.rewritten import is_moved_by_hand
 from devlint.flow.syntax.walk import (
@@ -55,14 +53,7 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
         return
     if is_registered_elsewhere(info, frame, name, found):
         return
-    shown = isinstance(operand.node, (ir.Display, ir.Mapping, ir.Comprehension))
-    display = operand.node if shown else None
-    frame.record(
-        KeptModules(
-            statement, frame.context(), info.node.name, name, operand, display, parameters,
-            frame.file.nn, is_numbered(info, name),
-        )
-    )  # fmt: skip
+    frame.record(filled.fact(info, frame, name, found))
 
 
 def _is_hidden(info: ClassInfo, node: ir.Expr) -> bool:

@@ -59,7 +59,7 @@ def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver:
     own = is_private(function.name)
     plain = closure.owner is not None and closure.owner.role is Role.PLAIN
     little = not own and is_trial(frame)
-    if not little or _is_of_program(frame) or _is_of_tests(frame):
+    if not little or frame.outermost.name == "main" or _is_of_tests(frame):
         _remember_guard(frame, function)
     if little:
         return
@@ -107,12 +107,6 @@ def is_trial(frame: Frame) -> bool:
     if not isinstance(function, ir.Function) or function.name == "main":
         return not frame.world.is_program
     return bool(means("trial-run", function.name, "function"))
-
-
-def _is_of_program(frame: Frame) -> bool:
-    """Whether `main` runs, which asks for the program what its functions need."""
-    function = frame.outermost.function
-    return isinstance(function, ir.Function) and function.name == "main"
 
 
 def _is_of_tests(frame: Frame) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.flow.calls import applied, fields, unknown_calls, unpacked
+from devlint.flow.calls import applied, fields, unknown_calls
 from devlint.flow.calls.bound_calls import SAME_MODULE, call_bound, call_super
 from devlint.flow.calls.callers import remember_handing
-from devlint.flow.calls.function_calls import call_function
+from devlint.flow.calls.function_calls import call_function, spread
 from devlint.flow.calls.host_functions import note_numpy
 from devlint.flow.calls.library_calls import call_library
 from devlint.flow.calls.module_calls import call_instance, call_module, construct
@@ -77,7 +77,7 @@ def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arg
     evaluate = frame.world.evaluate
     given = [(argument, evaluate(frame, argument.value)) for argument in node.args]
     if [argument for argument in node.args if argument.star]:
-        given = [each for pair in given for each in unpacked.spread(frame, *pair)]
+        given = [each for pair in given for each in spread(frame, *pair)]
     return Arguments(tuple(given), receiver)
 
 
@@ -187,19 +187,16 @@ def _call_method(
     if kind is Kind.NDARRAY:
         if attr in arrivals.OF_ARRAYS:
             arrivals.read(frame, node, (func.value, base))
-        row = frame.world.table.get(f"numpy.ndarray.{attr}")
-        return NOTHING if row is None else transfer.apply(frame, node, row, args)
+        return transfer.named(frame, node, f"numpy.ndarray.{attr}", args)
     if attr in _ONLY_MODULES and (kind is Kind.PLACED or base.trait is Trait.IF_MODULE):
-        row = frame.world.table.get(f"torch.nn.Module.{attr}")
         args = replace(args, receiver=(func.value, base.but(kind=Kind.PLACED, trait=None)))
-        return NOTHING if row is None else transfer.apply(frame, node, row, args)
+        return transfer.named(frame, node, f"torch.nn.Module.{attr}", args)
     if kind is Kind.PLACED and attr in moves.MODES and args.count < 2:
         return base  # with more, `train(data, steps)` is no mode
     if kind in (Kind.TENSOR, Kind.PLACED):
         if frame.tells and attr in ("device", "is_cuda"):
             _tell_called(frame, node, func, base)
-        row = frame.world.table.get(f"torch.Tensor.{attr}")
-        return NOTHING if row is None else transfer.apply(frame, node, row, args)
+        return transfer.named(frame, node, f"torch.Tensor.{attr}", args)
     if kind is Kind.BATCH:
         batches.note_method(frame, func, base)
         row = frame.world.table.get(f"torch.Tensor.{attr}")

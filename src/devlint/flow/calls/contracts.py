@@ -19,11 +19,11 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Value
 from devlint.flow.facts import Fact, Indexing
 from devlint.flow.facts.meetings import met
-from devlint.flow.frames.arguments import Arguments, Given, each_given
+from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Trial
-from devlint.flow.operations import batches
+from devlint.flow.operations import batches, unpacking
 from devlint.model import ir
 
 _STATEMENTS = 1000
@@ -112,21 +112,11 @@ def forward_of(module: Object) -> tuple[ClassInfo, ir.Function] | None:
 
 def _inputs(frame: Frame, args: Arguments) -> Iterator[_Input]:
     for number, (argument, value) in enumerate(args.all):
-        items = _items(frame, argument.value, value)
-        for place, (part, each) in enumerate(items):
+        given = unpacking.one_by_one(frame, (argument.value, value))
+        for place, (part, each) in enumerate(given):
             if each.kind in _MAY_HOLD_TENSORS:
                 item = None if each is value else place
                 yield _Input(number, item, part, each, Step(Sort.ARGUMENT, part))
-
-
-def _items(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
-    """A value, or those in a tuple or list (`rnn(x, (h, c))`)."""
-    if value.kind not in (Kind.TUPLE, Kind.LIST):
-        return [(node, value)]
-    found = frame.object(value)
-    if found is None:
-        return []
-    return [(node, found.element)] if found.items is None else each_given(node, found.items)
 
 
 def _followed(
@@ -142,7 +132,13 @@ def _followed(
     if args.unpacked or function in frame.world.tried:
         return _Run(set(), marks, marks)
     alone = alone_with(frame, method, frame.known_in(owner.file))
-    _bind(alone, function, module, _marked(alone, args, inputs))
+    given = _marked(alone, args, inputs)
+    rest = [value for argument, value in given.all if argument.keyword is None]
+    unpacking.bind_parameters(
+        alone, function.params, [module.but(trait=Trait.SELF), *rest],
+        {name: value for name, (_, value) in given.keywords().items()},
+        lambda parameter, value: value or path_value(parameter.name),
+    )  # fmt: skip
     tried = _try(alone, function)
     meeting = (each for fact in tried.facts if not _is_lookup(fact) for each in met(fact))
     found = {step for operand in meeting for step in steps(operand.value.trace)}
@@ -174,15 +170,15 @@ def _is_lookup(fact: Fact) -> bool:
 
 def _try(frame: Frame, function: ir.Function) -> Trial:
     world = frame.world
-    before = world.trial, world.budget, world.guest_budget
-    world.trial = tried = Trial()
-    world.budget = world.guest_budget = _STATEMENTS
+    before, tried = world.trial, Trial()
+    world.trial = tried
     world.tried.add(function)
     try:
-        world.run(frame, function.body)
+        with world.within(_STATEMENTS):
+            world.run(frame, function.body)
     finally:
         world.tried.discard(function)
-        world.trial, world.budget, world.guest_budget = before
+        world.trial = before
     return tried
 
 
@@ -207,27 +203,3 @@ def _copied(frame: Frame, each: _Input, value: Value, found: Object) -> Value:
     ref = ("given", each.argument)
     frame.state.heap[ref] = found
     return value.but(data=ref)
-
-
-def _bind(frame: Frame, function: ir.Function, module: Value, args: Arguments) -> None:
-    """Give the parameters of a `forward` what a call gives, and else their defaults."""
-    first, *others = function.params
-    frame.state.env[first.name] = module.but(trait=Trait.SELF)
-    rest = [value for argument, value in args.all if argument.keyword is None]
-    named = {a.keyword: value for a, value in args.all if a.keyword is not None}
-    for parameter in others:
-        name = parameter.name
-        if parameter.kind == "positional" and rest:
-            value = rest.pop(0)
-        elif name in named:
-            value = named.pop(name)
-        elif parameter.kind == "*":
-            value = Value(Kind.TUPLE, data=frame.allocate(parameter, Object(items=tuple(rest))))
-        elif parameter.kind == "**":
-            found = Object(items=(), entries={str(key): each for key, each in named.items()})
-            value = Value(Kind.DICT, data=frame.allocate(parameter, found))
-        elif parameter.default is not None:
-            value = frame.evaluate(parameter.default)
-        else:
-            value = path_value(name)
-        frame.state.env[name] = value

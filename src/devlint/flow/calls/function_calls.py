@@ -1,11 +1,12 @@
-"""The way from a call to a function of the file."""
+"""The way from a call to a function of the file: its arguments one by one, where all that is
+unpacked is in sight, and calls that don't come back, since Python refuses what doesn't fit."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 
-from devlint.flow.calls import refused, unpacked
 from devlint.flow.calls.callers import remember_call
 from devlint.flow.calls.host_functions import note_brought
 from devlint.flow.conditions.settled import settled
@@ -15,13 +16,15 @@ from devlint.flow.domain.keys import asks_type
 from devlint.flow.domain.lattice import UNKNOWN, conditions
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Value
+from devlint.flow.domain.values import MADE, NONE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects.sending import note_handed
-from devlint.flow.frames.arguments import Arguments
-from devlint.flow.frames.files import Closure
+from devlint.flow.frames.arguments import Arguments, fits
+from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import name_in
 from devlint.flow.modules.placement import give_away
 from devlint.model import ir
+from devlint.model.trees import called
 
 
 def call_function(
@@ -31,15 +34,15 @@ def call_function(
     remember_call(frame, closure, args, receiver is not None)
     note_brought(frame, node, closure, args, receiver is not None)
     note_handed(frame, closure, args, receiver is not None)
-    if refused.refuses(frame, closure, args, receiver):
-        return refused.REFUSED
+    if refuses(frame, closure, args, receiver):
+        return REFUSED
     starred = any(argument.star for argument, _ in args.all)
-    rest = unpacked.rest(frame, closure.node, args, receiver is not None) if starred else ""
+    rest = _rest(frame, closure.node, args, receiver is not None) if starred else ""
     open_ended = starred and not rest
     if open_ended:
         give_away(frame, (value for _, value in args.all))
         args = _before_stars(args)
-        constructs = receiver is not None and _is_constructor(closure)
+        constructs = receiver is not None and closure.name == "__init__"
         if not constructs and not any(value.kind in TENSORS for _, value in args.all):
             return NOTHING
     flags = _flags(closure.node, receiver is not None)
@@ -59,7 +62,7 @@ def call_function(
         value = _from_elsewhere(node, value, [*positional, *keywords.values()])
     if frame.tells and not open_ended:
         note_call(frame, node, closure, args, len(positional), value)
-    if value.trait is Trait.EXITS and refused.is_left_to_subclasses(closure, receiver):
+    if value.trait is Trait.EXITS and _is_left_to_subclasses(closure, receiver):
         return NOTHING
     return value
 
@@ -71,10 +74,6 @@ def _before_stars(args: Arguments) -> Arguments:
         lambda each: each[0].keyword is None and not each[0].star, args.all
     )
     return replace(args, all=(*placed, *named))
-
-
-def _is_constructor(closure: Closure) -> bool:
-    return isinstance(closure.node, ir.Function) and closure.node.name == "__init__"
 
 
 def _flags(function: ir.Function | ir.Lambda, bound: bool) -> set[str | int]:
@@ -114,3 +113,102 @@ def _from_elsewhere(node: ir.Call, value: Value, given: list[Value]) -> Value:
     for step in steps(value.trace):
         told = replace(step, before=told)
     return value.but(trace=told)
+
+
+_Given = tuple[ir.Argument, Value]
+
+
+def spread(frame: Frame, argument: ir.Argument, value: Value) -> Iterator[_Given]:
+    """What an argument of a call gives: itself, or what its star unpacks. Where not all of that is
+    known, the star stays: it may give more."""
+    found = frame.object(value) if argument.star else None
+    mapped = value.kind is Kind.DICT
+    if found is None or found.items is None or mapped is not (argument.star == "**"):
+        yield argument, value
+    elif mapped:
+        for name, each in found.entries.items():
+            yield _part(argument, each, name)
+    elif value.kind is Kind.TUPLE or _is_own(frame, argument.value):
+        for each in found.items:
+            yield _part(argument, each)
+    else:
+        yield argument, value
+
+
+def _part(argument: ir.Argument, value: Value, name: str | None = None) -> _Given:
+    return ir.Argument(ir.Unpacked(argument), name), value
+
+
+def _is_own(frame: Frame, node: ir.Expr) -> bool:
+    """Whether only the running function can have changed what an expression gives: a list of the
+    file or of an object is there to be filled."""
+    if isinstance(node, ir.Name):
+        return node.id in frame.state.env
+    return not isinstance(node, (ir.Attribute, ir.Subscript))
+
+
+def _rest(
+    frame: Frame, function: ir.Function | ir.Lambda, args: Arguments, has_receiver: bool
+) -> str:
+    """The name of the parameter `*rest` that takes all which the one star of a call unpacks, and
+    nothing else; "" where it isn't known to."""
+    starred = [(each, value) for each, value in args.all if each.star]
+    before = [each for each, _ in args.all if each.keyword is None and not each.star]
+    takes = [parameter.kind for parameter in function.params]
+    at = len(before) + has_receiver
+    if len(starred) != 1 or at >= len(takes) or takes[at] != "*":
+        return ""
+    argument, value = starred[0]
+    several = argument.star == "*" and value.kind in (Kind.LIST, Kind.TUPLE)
+    return function.params[at].name if several and _is_own(frame, argument.value) else ""
+
+
+REFUSED = NONE.but(trait=Trait.EXITS)
+"""What a refused call gives: it raises a TypeError."""
+
+
+def refuses(frame: Frame, closure: Closure, args: Arguments, receiver: Value | None) -> bool:
+    """Whether Python refuses a call of a function, since the arguments don't fit its parameters.
+
+    Of a method, only where the object is made in sight, so that its class is the one that is
+    meant, and where nothing else may come between the call and the method.
+    """
+    if receiver is not None and not _is_exactly(frame.class_of(receiver), receiver):
+        return False
+    decorators = closure.node.decorators if isinstance(closure.node, ir.Function) else ()
+    if not all(_keeps_parameters(name_in(closure.file, called(each))) for each in decorators):
+        return False
+    return not fits(closure.node.params[receiver is not None :], args)
+
+
+def _is_exactly(info: ClassInfo | None, receiver: Value) -> bool:
+    """Whether an object is of a class and of none of its subclasses, and the class is what its
+    definition says: no metaclass, no decorator, one line of bases."""
+    made = isinstance(receiver.data, tuple) and isinstance(receiver.data[0], ir.Call)
+    if info is None or not made or info.is_open or info.method("__new__"):
+        return False
+    return all(
+        len(each.node.bases) < 2
+        and not each.node.decorators
+        and not any(base.keyword or base.star for base in each.node.bases)
+        for each in info.lineage()
+    )
+
+
+def _keeps_parameters(decorator: str) -> bool:
+    """Whether what a decorator gives takes the parameters of what it is given."""
+    return decorator.startswith("torch.") or decorator in (
+        "builtins.staticmethod",
+        "builtins.classmethod",
+    )
+
+
+def _is_left_to_subclasses(closure: Closure, receiver: Value | None) -> bool:
+    """Whether a method of `self` ends in `raise NotImplementedError`: what a subclass has in its
+    place comes back."""
+    if receiver is None or receiver.trait is not Trait.SELF:
+        return False
+    last = closure.node.body[-1] if isinstance(closure.node, ir.Function) else None
+    if not isinstance(last, ir.Raise) or last.value is None:
+        return False
+    return name_in(closure.file, called(last.value)) == "builtins.NotImplementedError"

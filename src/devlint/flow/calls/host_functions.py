@@ -130,7 +130,8 @@ def _is_tested(frame: Frame, value: Value) -> bool:
 
 
 def _is_brought(value: Value, place: Device) -> bool:
-    return place == CPU and (_is_copy(value) or _is_of_array(value))
+    copied = value.origin is Origin.MOVED and shown(value.trace) is not None
+    return place == CPU and (copied or _is_of_array(value))
 
 
 def _is_left_there(frame: Frame, place: Device) -> bool:
@@ -158,10 +159,6 @@ def _is_yet_to_go(frame: Frame, node: ir.Call, argument: ir.Argument, place: Dev
         return False
     unsent = place == UNKNOWN or is_place_of_argument(place)
     return unsent and is_sent_after(function.body, node, argument.value.id)
-
-
-def _is_copy(value: Value) -> bool:
-    return value.origin is Origin.MOVED and shown(value.trace) is not None
 
 
 def _is_of_array(value: Value) -> bool:

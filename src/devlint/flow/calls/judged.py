@@ -99,13 +99,13 @@ def told_aside(frame: Frame) -> Iterator[None]:
     """While a function runs for what one call tells of its lines. Nothing changes by that, and what
     it tells on its own comes first."""
     world = frame.world
-    before = world.facts, world.budget, world.guest_budget, frame.state
+    before = world.facts, frame.state
     world.facts, frame.state = world.told_by_calls, frame.fork()
-    world.budget = world.guest_budget = _STATEMENTS
     try:
-        yield
+        with world.within(_STATEMENTS):
+            yield
     finally:
-        world.facts, world.budget, world.guest_budget, frame.state = before
+        world.facts, frame.state = before
 
 
 def _keep(frame: Frame, module: Value, info: ClassInfo) -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from devlint.flow.calls import applied, fields
 from devlint.flow.conditions.implications import truth
-from devlint.flow.devices import visible
 from devlint.flow.domain.keys import CUDA_USED
 from devlint.flow.domain.lattice import CPU, UNKNOWN
 from devlint.flow.domain.traits import Trait
@@ -19,7 +18,9 @@ from devlint.flow.frames.library import EXITS
 from devlint.flow.modules import wrapping
 from devlint.flow.modules.placement import forget_optimizer, give_away
 from devlint.flow.operations import arrivals
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
+from devlint.model.trees import last_name
 from devlint.torchapi.effects import Effect, Row
 
 
@@ -113,6 +114,28 @@ def _tell_call(frame: Frame, node: ir.Call, name: str, args: Arguments, needs_cu
             needs_cuda,
             frame.context_expr is node,
             frame.default_of,
-            visible.set_later(frame, name) if frame.default_of else None,
+            _set_later(frame, name) if frame.default_of else None,
         )
     )
+
+
+_ASKS = frozenset(("torch.cuda.is_available", "torch.cuda.device_count"))
+_VARIABLE = "CUDA_VISIBLE_DEVICES"
+
+
+def _set_later(frame: Frame, name: str) -> ir.Assign | None:
+    """Where a function of the file sets the variable that CUDA reads once, when it is first asked;
+    None where nothing is asked, or no function sets it."""
+    if name not in _ASKS:
+        return None
+    functions = (s for s in frame.file.body if isinstance(s, ir.Function))
+    nodes = (node for function in functions for node in nodes_of(function.body))
+    return next((n for n in nodes if isinstance(n, ir.Assign) and _sets(n)), None)
+
+
+def _sets(statement: ir.Assign) -> bool:
+    """`os.environ["CUDA_VISIBLE_DEVICES"] = ...`."""
+    match statement.targets:
+        case (ir.Subscript(value=base, index=ir.Constant(value=key)),):
+            return key == _VARIABLE and last_name(base) == "environ"
+    return False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.flow.calls import contracts, fields, outputs, refused
-from devlint.flow.calls.function_calls import call_function
+from devlint.flow.calls import contracts, fields, outputs
+from devlint.flow.calls.function_calls import REFUSED, call_function, refuses
 from devlint.flow.calls.judged import given_by, is_told, parts, told_by_call
 from devlint.flow.calls.module_inputs import is_given_device, may_hold_tensors
 from devlint.flow.domain.derivation import Sort, Step, shown
@@ -28,7 +28,6 @@ from devlint.flow.modules import wrapping
 from devlint.flow.modules.holdings import holds_buffers_only, may_inherit_something
 from devlint.flow.modules.placement import is_parted
 from devlint.flow.operations import arrivals, meet
-from devlint.flow.operations.attributes import new_instance
 from devlint.model import ir
 from devlint.model.trees import last_name
 from devlint.policy import means
@@ -36,7 +35,8 @@ from devlint.policy import means
 
 def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
     """`Net(...)`: a new object, and its `__init__`."""
-    made = new_instance(frame, node, info)
+    kind = Kind.MODULE if info.is_module else Kind.INSTANCE
+    made = Value(kind, data=frame.allocate(node, Object(source=info)))
     init = info.reached("__init__")
     if init is not None and info.is_module:
         _note_passed(frame, info, init, args)
@@ -132,8 +132,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     info = frame.class_of(value)
     managed = found is not None and found.managed
     method = None if info is None else _called(info)
-    if method is not None and refused.refuses(frame, method, args, value):
-        return refused.REFUSED
+    if method is not None and refuses(frame, method, args, value):
+        return REFUSED
     self_moving = info is None and is_given_device(args)
     self_moving = self_moving or any(
         _hands_to_wrapper(frame, each, _DEEPEST) for each in frame.objects(value)
@@ -267,16 +267,13 @@ def _stateless_call(
 ) -> Value:
     """A module that is nowhere: its inputs meet each other, as those of an operation do."""
     tensors = [pair for pair in inputs if pair[1].kind in TENSORS]
-    if not source or not tensors or source.endswith("CTCLoss") or _is_metric(source):
+    if not source or not tensors:
         return NOTHING
+    if source.endswith("CTCLoss") or source.startswith("torchmetrics."):
+        return NOTHING  # it takes targets of the host, or may take what is elsewhere
     if len(tensors) == 1:
         return tensors[0][1].but(kind=Kind.TENSOR, data=None, scalar=None, trait=None)
     return meet.meet(frame, node, ir.render(func), tensors)
-
-
-def _is_metric(source: str) -> bool:
-    """Metrics may take what is elsewhere, as CTCLoss takes targets of the host."""
-    return source.startswith("torchmetrics.")
 
 
 _SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))

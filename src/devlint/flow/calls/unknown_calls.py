@@ -8,8 +8,8 @@ they are, where this code has moved what they are called with.
 
 from __future__ import annotations
 
-from devlint.flow.calls.integers import is_of_integers
 from devlint.flow.calls.module_calls import call_module
+from devlint.flow.calls.module_inputs import is_of_integers
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN, Symbol, may_be_accelerator
 from devlint.flow.domain.traits import Trait

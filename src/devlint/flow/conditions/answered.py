@@ -3,7 +3,7 @@ in may be anywhere, a test parts two paths (`same_place`)."""
 
 from __future__ import annotations
 
-from devlint.flow.conditions.same_place import asked_before, asks_of_symbol, of_index, quietly
+from devlint.flow.conditions.same_place import asked_before, asks_of_symbol, of_index
 from devlint.flow.domain.lattice import Known
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Value
@@ -22,17 +22,19 @@ def answered(frame: Frame, node: ir.Expr) -> bool | None:
 def _answer(frame: Frame, node: ir.Expr) -> bool | None:
     match node:
         case ir.Attribute(value=tested, attr="is_cuda" | "is_cpu" as attr):
-            place = _place(frame, quietly(frame, tested), *TENSORS)
+            place = _place(frame, frame.ask(tested), *TENSORS)
             return None if place is None else place.type == attr.removeprefix("is_")
         case ir.Compare(op=op, left=ir.Call(func=ir.Attribute(value=tested, attr="get_device"))):
-            place = _place(frame, quietly(frame, tested), *TENSORS)
+            place = _place(frame, frame.ask(tested), *TENSORS)
             on_host = None if place is None else of_index(op, node.right)
             return None if on_host is None or place is None else (place.type == "cpu") is on_host
         case ir.Compare(op="in" | "not in" as op, left=ir.Constant(value=str(part)), right=right):
-            found = _part_of_text(frame, part, quietly(frame, right))
-            return None if found is None else found is (op == "in")
+            place = _place(frame, frame.ask(right), Kind.STRING)
+            if place is None or not part.isalpha():
+                return None
+            return (part in place.type) is (op == "in")
         case ir.Compare(op="==" | "!=" | "in" | "not in" as op, left=left, right=right):
-            found = _is_one_of(frame, quietly(frame, left), right)
+            found = _is_one_of(frame, frame.ask(left), right)
             return None if found is None else found is (op in ("==", "in"))
     return None
 
@@ -48,10 +50,12 @@ def _is_one_of(frame: Frame, tested: Value, right: ir.Expr) -> bool | None:
     items = right.items if isinstance(right, ir.Display) else (right,)
     if tested.kind is Kind.DEVICE:
         place = _place(frame, tested, Kind.DEVICE)
-        others = [quietly(frame, item) for item in items] if place is not None else []
-        if place is None or any(not _is_known_device(each) for each in others):
+        others = [frame.ask(item) for item in items] if place is not None else []
+        known = [each.device for each in others if each.kind is Kind.DEVICE]
+        devices = [each for each in known if isinstance(each, Known)]
+        if place is None or len(devices) < len(others):
             return None
-        answers = [_is_same(place, each.device) for each in others]  # type: ignore[arg-type]
+        answers = [_is_same(place, each) for each in devices]
         return True if True in answers else None if None in answers else False
     place = _place(frame, tested, Kind.STRING)
     texts = [item.value for item in items if isinstance(item, ir.Constant)]
@@ -62,18 +66,8 @@ def _is_one_of(frame: Frame, tested: Value, right: ir.Expr) -> bool | None:
     return None if any(str(text).startswith(place.type) for text in texts) else False
 
 
-def _is_known_device(value: Value) -> bool:
-    return value.kind is Kind.DEVICE and isinstance(value.device, Known)
-
-
 def _is_same(one: Known, other: Known) -> bool | None:
     """Whether two devices are equal: `cuda` may be any of its devices."""
     if one.type != other.type:
         return False
     return True if one.type == "cpu" else None
-
-
-def _part_of_text(frame: Frame, part: str, text: Value) -> bool | None:
-    """Whether the text of a device has a part: `"cuda" in str(x.device)`."""
-    place = _place(frame, text, Kind.STRING)
-    return part in place.type if place is not None and part.isalpha() else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from devlint.flow.conditions.implications import key_of
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.state import State
@@ -11,26 +13,29 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
+_T = TypeVar("_T", State, Value)
+
+
+def _in_order(yes: _T, no: _T, key: tuple[str, bool] | None) -> tuple[_T, _T, str | None]:
+    """What is so where a key holds, and where it doesn't, and the key."""
+    if key is None:
+        return yes, no, None
+    return (yes, no, key[0]) if key[1] else (no, yes, key[0])
+
 
 def merge_states(yes: State, no: State, key: tuple[str, bool] | None, test: ir.Expr) -> State:
     """The state after the two branches of a condition."""
-    if key is None:
-        return join_states(yes, no, test=test)
-    return join_states(yes, no, key[0]) if key[1] else join_states(no, yes, key[0])
+    return join_states(*_in_order(yes, no, key), test if key is None else None)
 
 
 def merge_values(yes: Value, no: Value, key: tuple[str, bool] | None) -> Value:
     """The value of a choice between two."""
-    if key is None:
-        return join_values(yes, no)
-    return join_values(yes, no, key[0]) if key[1] else join_values(no, yes, key[0])
+    return join_values(*_in_order(yes, no, key))
 
 
 def merge_placed(yes: Value, no: Value, key: tuple[str, bool] | None, test: ir.Expr) -> Value:
     """One of two tensors that are in two places."""
-    if key is None or key[1]:
-        return join_placed(yes, no, None if key is None else key[0], test)
-    return join_placed(no, yes, key[0], test)
+    return join_placed(*_in_order(yes, no, key), test)
 
 
 def merge_devices(frame: Frame, test: ir.Expr, yes: Value, no: Value) -> Value:

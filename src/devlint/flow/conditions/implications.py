@@ -24,7 +24,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
 from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import condition, dotted, dotted_types, held, is_builtin
+from devlint.flow.frames.library import condition, dotted, dotted_types, is_builtin, stored
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import called, words
@@ -236,23 +236,13 @@ def _asks_place(node: ir.Node) -> bool:
 
 def _found_out(frame: Frame, node: ir.Expr) -> bool:
     """Whether an object has found out by itself what a condition asks of it: nobody chooses it."""
-    match node:
-        case ir.Attribute(value=ir.Name(id=this), attr=attr):
-            value = held(frame, this, attr)
-            data = None if value is None else value.data
-            return isinstance(data, Condition) and data.key is None
-    return False
+    value = stored(frame, node) if isinstance(node, ir.Attribute) else None
+    return value is not None and isinstance(value.data, Condition) and value.data.key is None
 
 
 def _is_truth(frame: Frame, node: ir.Expr) -> bool:
     """Whether an expression is a condition that was stored: `self.use_gpu` of `n_gpus > 0`."""
-    match node:
-        case ir.Name(id=name):
-            value = frame.look_up(name)
-        case ir.Attribute(value=ir.Name(id=name), attr=attr):
-            value = held(frame, name, attr)
-        case _:
-            return False
+    value = stored(frame, node)
     return value is not None and (value.kind is Kind.BOOL or isinstance(value.data, Condition))
 
 
@@ -260,9 +250,9 @@ def _type(frame: Frame, node: ir.Call, name: str) -> tuple[str, bool] | None:
     """The key of a test whether an argument is a tensor, or something of which one may be made."""
     if name not in ("builtins.isinstance", "torch.is_tensor"):
         return None
-    if node not in frame.file.types:
-        frame.file.types[node] = _asked_type(frame, node)
-    return frame.file.types[node]
+    if node not in frame.file.words:
+        frame.file.words[node] = _asked_type(frame, node)
+    return frame.file.words[node]
 
 
 def _asked_type(frame: Frame, node: ir.Call) -> tuple[str, bool] | None:

@@ -20,7 +20,7 @@ from devlint.flow.domain.paths import (
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import asked_types, dotted, dotted_types, held, is_tensor_class
+from devlint.flow.frames.library import asked_types, dotted, dotted_types, is_tensor_class, stored
 from devlint.model import ir
 from devlint.torchapi.spellings import place_of_type
 
@@ -84,7 +84,7 @@ def _narrow_to_another(frame: Frame, subject: ir.Expr, others: Sequence[ir.Expr]
     texts = [each.value for each in others if isinstance(each, ir.Constant)]
     if not path or not any(isinstance(text, str) for text in texts):
         return
-    value = same_place.quietly(frame, subject)
+    value = frame.ask(subject)
     if value.kind is Kind.STRING and value.data in texts:
         bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
         bound[path] = path_value(path)
@@ -155,9 +155,7 @@ def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) 
 def _is_mapping(frame: Frame, value: Value, names: set[str]) -> bool:
     """Whether what was taken for a tensor is a mapping, of settings as well as of tensors. What a
     `forward` is given holds its inputs."""
-    function = frame.function
-    is_forward = isinstance(function, ir.Function) and function.name == "forward"
-    return names <= _MAPPINGS and value.origin not in PROVED and not is_forward
+    return names <= _MAPPINGS and value.origin not in PROVED and frame.name != "forward"
 
 
 _MAPPINGS = {"builtins.dict", "collections.abc.Mapping", "typing.Mapping", "typing.Dict"}
@@ -198,12 +196,7 @@ def _narrow_to_tensor(frame: Frame, subject: ir.Expr) -> None:
 def _narrow_to_parameter(frame: Frame, subject: ir.Expr) -> None:
     """What needs a gradient is no plain tensor of a module: it is the parameter that the module may
     hold in its place, which goes along."""
-    match subject:
-        case ir.Name(id=name):
-            value, bound = frame.look_up(name), frame.state.env
-        case ir.Attribute(value=ir.Name(id=name), attr=attr):
-            value, bound = held(frame, name, attr), frame.state.paths
-        case _:
-            return
+    value = stored(frame, subject)
     if value is not None and value.kind is Kind.TENSOR and value.origin is Origin.ATTRIBUTE:
+        bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
         bound[identity(subject)] = Value(Kind.TENSOR, UNKNOWN, grad=True)

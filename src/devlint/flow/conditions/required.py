@@ -76,8 +76,8 @@ def _proved(frame: Frame, statement: ir.Stmt) -> Iterator[tuple[str, bool]]:
         case ir.Evaluate(value=ir.Call() as call) if names_backend_of_cuda(call):
             yield CUDA_AVAILABLE, True
             return
-        case ir.Evaluate(value=ir.Call(func=func, args=args)) if _is_of_group(frame, func):
-            if _backend(args) in ON_CUDA_ALONE:
+        case ir.Evaluate(value=ir.Call() as call) if dotted(frame, call.func) == _STARTS_GROUP:
+            if _backend(call.args) in ON_CUDA_ALONE:
                 yield CUDA_AVAILABLE, True
             return
         case ir.Evaluate(value=ir.Call(func=ir.Name(id=name))):
@@ -101,11 +101,8 @@ def names_backend_of_cuda(call: ir.Call) -> bool:
     return False
 
 
+_STARTS_GROUP = "torch.distributed.init_process_group"
 _BACKENDS = ("backend", "dist_backend")
-
-
-def _is_of_group(frame: Frame, func: ir.Expr) -> bool:
-    return dotted(frame, func) == "torch.distributed.init_process_group"
 
 
 def _backend(args: tuple[ir.Argument, ...]) -> object:

@@ -20,7 +20,7 @@ def narrow(frame: Frame, left: ir.Expr, right: ir.Expr) -> None:
     one, other = _owner(frame, left), _owner(frame, right)
     if one is None or other is None:
         return
-    first, second = quietly(frame, one), quietly(frame, other)
+    first, second = frame.ask(one), frame.ask(other)
     if first.kind is not Kind.TENSOR or second.kind is not Kind.TENSOR:
         return
     if isinstance(frame.place(second), Known) or frame.place(second) == UNKNOWN:
@@ -133,7 +133,7 @@ def _asked(frame: Frame, node: ir.Expr) -> str:
         case ir.Constant(value=str(text)):
             return text.partition(":")[0]
         case ir.Call(func=ir.Name(id="device") | ir.Attribute(attr="device")) | ir.Name():
-            place = as_device(quietly(frame, node))
+            place = as_device(frame.ask(node))
             return place.type if isinstance(place, Known) else ""
     return ""
 
@@ -158,7 +158,7 @@ def _tested_place(frame: Frame, node: ir.Expr) -> Device:
     """The place of which a test asks, as if nothing had been found out about it so far."""
     node = _of_text(frame, node)
     owner = _owner(frame, node)
-    value = NOTHING if owner is None else quietly(frame, owner)
+    value = NOTHING if owner is None else frame.ask(owner)
     if value.kind in _PLACED:
         found = frame.object(value)
         if found is not None and "device" in found.entries:
@@ -170,18 +170,10 @@ def _tested_place(frame: Frame, node: ir.Expr) -> Device:
         "is_cuda",
         "is_cpu",
     )
-    return as_device(quietly(frame, node)) if named else UNKNOWN
+    return as_device(frame.ask(node)) if named else UNKNOWN
 
 
 _PLACED = (Kind.TENSOR, Kind.BATCH, Kind.PLACED, Kind.MODULE)
-
-
-def quietly(frame: Frame, node: ir.Expr) -> Value:
-    """The value of an expression of which nothing is told."""
-    before, frame.expecting = frame.expecting, True
-    value = frame.evaluate(node)
-    frame.expecting = before
-    return value
 
 
 def _owner(frame: Frame, node: ir.Expr) -> ir.Expr | None:

@@ -127,8 +127,7 @@ def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
     value = None if found is None else found.entries.get(node.attr)
     if this is None or value is None:
         return None
-    function, of_itself = frame.function, this.trait is Trait.SELF
-    is_made = of_itself and isinstance(function, ir.Function) and function.name == "__init__"
+    is_made = this.trait is Trait.SELF and frame.name == "__init__"
     return _truth(value) if is_made or value.trait is Trait.ANSWER else None
 
 

@@ -1,8 +1,11 @@
-"""Calls that could pass on the device which the calling function was given, and don't."""
+"""Calls that could pass on the device which the calling function was given, and don't; those that
+hand on the options of a command line, and leave out its device; and names of devices that nothing
+binds, where the function was given another."""
 
 from __future__ import annotations
 
-from devlint.flow.devices import options
+from collections.abc import Iterator
+
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import Known, Symbol
 from devlint.flow.domain.paths import as_device, asks_class
@@ -12,7 +15,8 @@ from devlint.flow.facts import Ignored, IgnoredDevice
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import mentions
+from devlint.flow.frames.library import BUILTINS, from_star
+from devlint.flow.syntax.walk import descendants, mentions, nodes_of
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.policy import means
@@ -64,7 +68,7 @@ def note_call(
     if args.keyword(taken.name) is not None or (taken.kind == "positional" and position < count):
         return
     if own is None:
-        options.note_call(frame, node, taken, closure.name)
+        _note_options(frame, node, taken, closure.name)
         return
     device = as_device(frame.look_up(own.name) or value)
     if not isinstance(device, Symbol) or device.key != own.name:
@@ -117,3 +121,96 @@ def _parts(frame: Frame, value: Value) -> tuple[Value, ...]:
     if found is None or not value.kind.is_container:
         return (value,)
     return found.inside
+
+
+_ENOUGH = 2
+"""How many options a call hands on by their own names, so that the device belongs there too."""
+
+
+def _note_options(frame: Frame, node: ir.Call, taken: ir.Parameter, callee: str) -> None:
+    """Look at a call that leaves its parameter for a device to the default, which is a string: is
+    there an option for it, of which the others stand in the call?"""
+    default = taken.default
+    if not isinstance(default, ir.Constant) or not isinstance(default.value, str):
+        return
+    if any(a.star or _mentions_device(a.value) for a in node.args):
+        return
+    handed = [name for name in map(_handed_on, node.args) if name]
+    if len(handed) < _ENOUGH or len(set(handed)) != 1:
+        return
+    declared = next(_declared(frame, f"--{taken.name}"), None)
+    if declared is None:
+        return
+    hop = Hop(declared, f"the option `--{taken.name}` is declared here")
+    frame.record(
+        IgnoredDevice(node, frame.context(), taken.name, handed[0], Ignored.OPTION, (hop,), callee)
+    )
+
+
+def _mentions_device(node: ir.Expr) -> bool:
+    """Whether an argument has to do with a device: it may be there already."""
+    return any(
+        "device" in (each.attr if isinstance(each, ir.Attribute) else each.id)
+        for each in descendants(node)
+        if isinstance(each, (ir.Attribute, ir.Name))
+    )
+
+
+def _handed_on(argument: ir.Argument) -> str:
+    """`options` of `batch_size=options.batch_size`, else ""."""
+    match argument.value:
+        case ir.Attribute(value=ir.Name(id=name), attr=attr) if attr == argument.keyword:
+            return name
+    return ""
+
+
+def _declared(frame: Frame, option: str) -> Iterator[ir.Call]:
+    """Where the file declares an option."""
+    for node in nodes_of(frame.file.body):
+        match node:
+            case ir.Call(
+                func=ir.Attribute(attr="add_argument"),
+                args=(ir.Argument(value=ir.Constant(value=name)), *_),
+            ) if name == option:
+                yield node
+
+
+def note_unbound(frame: Frame, node: ir.Expr) -> None:
+    """Look at a name that stands where a device is meant: is it bound anywhere?"""
+    function = frame.function
+    if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
+        return
+    if (
+        not means("about-devices", node.id, "variable")
+        or frame.look_up(node.id) is not None
+        or node.id in BUILTINS
+    ):
+        return
+    given = next((p for p in function.params if means("about-devices", p.name, "parameter")), None)
+    if given is None or from_star(frame, node) is not None or _may_be_bound(frame, node.id):
+        return
+    hop = Hop(given, f"`{given.name}` is given here")
+    record(frame, function, given, node, Ignored.UNBOUND, (hop,))
+
+
+def _may_be_bound(frame: Frame, name: str) -> bool:
+    """Whether anything of the file might bind a name, the function itself among others."""
+    function = frame.function
+    assert isinstance(function, ir.Function)
+    if name in frame.file.rebound or frame.file.scan(function).assigned[name]:
+        return True
+    outside = [s for s in frame.file.body if not isinstance(s, (ir.Function, ir.Class))]
+    if any(_reads(each, name) for each in nodes_of(outside)):
+        return True
+    return any(_imports(each, name) for each in nodes_of((*outside, *function.body)))
+
+
+def _reads(node: ir.Node, name: str) -> bool:
+    """Whether a statement of the file itself has to do with a name, or with any."""
+    return isinstance(node, ir.Name) and node.id in (name, "globals", "exec", "setattr")
+
+
+def _imports(node: ir.Node, name: str) -> bool:
+    if not isinstance(node, (ir.Import, ir.ImportFrom)):
+        return False
+    return any(alias.name == "*" or name in (alias.asname, alias.name) for alias in node.names)

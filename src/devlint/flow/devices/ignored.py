@@ -25,9 +25,15 @@ from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Ignored, Move
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
-from devlint.flow.syntax.docstrings import docstring
 from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
-from devlint.flow.syntax.walk import descendants, mentions, nodes_of, self_attribute, uncalled
+from devlint.flow.syntax.walk import (
+    descendants,
+    docstring,
+    mentions,
+    nodes_of,
+    self_attribute,
+    uncalled,
+)
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.model.trees import called, dotted_name, last_name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.flow.devices import unbound
+from devlint.flow.devices.dropped import note_unbound
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.devicestring import Misspelling, parse, spells_device
 from devlint.flow.domain.lattice import UNKNOWN, Device
@@ -57,7 +57,7 @@ def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
         _record(frame, literal, value, via, parsed, problem)
         _record_choices(frame, node, via)
         if value.kind is Kind.UNKNOWN:
-            unbound.note(frame, node)
+            note_unbound(frame, node)
     return device
 
 

@@ -31,9 +31,8 @@ def difference(a: Device, b: Device) -> Difference | None:
     return _difference(a, b, a, b)
 
 
-def _asks_for_any(key: str) -> bool:
-    """Whether a condition asks for any accelerator at all: without one, no place is one."""
-    return key == "torch.accelerator.is_available()"
+_ANY_ACCELERATOR = "torch.accelerator.is_available()"
+"""The key of the condition without which no place is an accelerator."""
 
 
 def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Difference | None:
@@ -41,7 +40,7 @@ def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Diffe
         top = min(d.key for d in (a, b) if isinstance(d, Guarded))
         for holds in (True, False):
             found = _difference(given(a, top, holds), given(b, top, holds), whole_a, whole_b)
-            if found is not None and (found.certain or holds or not _asks_for_any(top)):
+            if found is not None and (found.certain or holds or top != _ANY_ACCELERATOR):
                 return Difference(found.certain, ((top, holds), *found.when))
         return None
     if isinstance(a, Known) and isinstance(b, Known):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.keys import IS_NONE, LONGEST, asks_type, is_about_devices, stands_in
 from devlint.flow.domain.lattice import (
@@ -146,8 +148,6 @@ _CALLED = (Kind.FUNCTION, Kind.LIBRARY, Kind.CLASS)
 
 def _one_of(a: object, b: object, key: str | None) -> object:
     """What is called where `key` holds, and what is called where it doesn't."""
-    if a == b:
-        return a
     found: list[tuple[object, Settled]] = []
     for data, holds in ((a, True), (b, False)):
         condition = () if key is None else ((key, holds),)
@@ -300,22 +300,12 @@ def _join_kinds(a: Kind, b: Kind) -> Kind:
 
 def join_all(values: list[Value]) -> Value:
     """The join of any number of values; NOTHING of none."""
-    if not values:
-        return NOTHING
-    joined = values[0]
-    for value in values[1:]:
-        joined = join_values(joined, value)
-    return joined
+    return reduce(join_values, values) if values else NOTHING
 
 
 def join_held(values: list[Value]) -> Value:
     """What a list holds of which these are elements, all of them; NOTHING of none."""
-    if not values:
-        return NOTHING
-    joined = values[0]
-    for value in values[1:]:
-        joined = mix(joined, value) or join_values(joined, value)
-    return joined
+    return reduce(lambda a, b: mix(a, b) or join_values(a, b), values) if values else NOTHING
 
 
 def both(ref: object) -> frozenset[object]:

@@ -9,9 +9,8 @@ from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
-from devlint.flow.effects.results import result_kind
-from devlint.flow.effects.use import Use, device_argument
-from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.effects.use import Use, device_argument, result_kind
+from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import stale
 from devlint.flow.modules.placement import parameter_at
@@ -32,7 +31,7 @@ def create(use: Use) -> Value:
 def _create(use: Use) -> Value:
     row = use.row
     device = device_argument(use)
-    grad = row.grad or _asks_for_gradient(use.args)
+    grad = row.grad or use.args.asks("requires_grad")
     scalar = dimensions(use.args, row, known=use.frame.state.known)
     rows = Trait.ROWS if has_rows(use.args, row) else None
     trait = _REGISTERED.get(row.name) or (
@@ -146,11 +145,6 @@ def _default(use: Use, scalar: bool | None, grad: bool, trait: Trait | None) -> 
         Kind.TENSOR, default, origin=Origin.DEFAULT, scalar=scalar, grad=grad, trait=trait,
         trace=trace,
     )  # fmt: skip
-
-
-def _asks_for_gradient(args: Arguments) -> bool:
-    given = args.keyword("requires_grad")
-    return given is not None and given[1].data is True
 
 
 def create_like(use: Use) -> Value:

@@ -8,8 +8,7 @@ from devlint.flow.domain.traits import REGISTERED, Fixed, Trait
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value, with_gradient
 from devlint.flow.effects import pinning
 from devlint.flow.effects.creation import tensor_like
-from devlint.flow.effects.results import parts, plain, result_kind
-from devlint.flow.effects.use import Use
+from devlint.flow.effects.use import Use, parts, plain, result_kind
 from devlint.flow.frames.arguments import Given
 from devlint.flow.operations import arrivals, batches
 from devlint.flow.operations.dimensions import dimensions

@@ -70,7 +70,7 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
                 UNKNOWN if device is None else device,
                 is_thrown_away(frame.discarded, call),
                 tuple((a, frame.operand(a.value, v)) for a, v in args.all if a in call.args),
-                _overrides(frame, method),
+                frame.name == method,
                 receiver.trait is Trait.MANAGED,
                 is_stateless(frame, receiver),
                 _passing(frame, call, base),
@@ -190,11 +190,6 @@ def _is_no_device(args: Arguments, target: Value) -> bool:
     """Whether no `.to()` takes this for a device: a context manager, or a dtype called `device`."""
     named = args.keyword("device")
     return target.trait is Trait.DEVICE_CONTEXT or (named is not None and target.kind is Kind.DTYPE)
-
-
-def _overrides(frame: Frame, method: str) -> bool:
-    function = frame.function
-    return isinstance(function, ir.Function) and function.name == method
 
 
 def _retyped(receiver: Value) -> Value:

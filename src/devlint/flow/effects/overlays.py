@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from devlint.flow.conditions.implications import truth
 from devlint.flow.devices.named import use_device
@@ -160,12 +160,19 @@ def _sparse_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
     return meet.meet(frame, node, "sparse_coo_tensor", given, free_scalars=False).but(scalar=False)
 
 
-def _parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """An iterator over tensors that are where the module is."""
-    if args.receiver is None:
-        return NOTHING
-    inside = _parameter_of(frame, node, args.receiver[1])
-    return lazily(frame, node, Object(element=inside))
+def _each(give: Callable[[Frame, ir.Call, Value], Value], named: bool = False) -> Overlay:
+    """An iterator over what a module holds, of which all is like what `give` says; `named`: with
+    the names."""
+
+    def overlay(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+        if args.receiver is None:
+            return NOTHING
+        inside = give(frame, node, args.receiver[1])
+        if named:
+            return pairs(frame, node, Value(Kind.STRING), inside)
+        return lazily(frame, node, Object(element=inside))
+
+    return overlay
 
 
 def _parameter_of(frame: Frame, node: ir.Call, module: Value) -> Value:
@@ -176,27 +183,7 @@ def _parameter_of(frame: Frame, node: ir.Call, module: Value) -> Value:
     return parameter_at(frame, module, node).but(device=place, data=owner, scalar=False)
 
 
-def _named_parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    if args.receiver is None:
-        return NOTHING
-    inside = _parameter_of(frame, node, args.receiver[1])
-    return pairs(frame, node, Value(Kind.STRING), inside)
-
-
-def _children(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    if args.receiver is None:
-        return NOTHING
-    found = Object(element=_child(frame, args.receiver[1], node))
-    return lazily(frame, node, found)
-
-
-def _named_children(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    if args.receiver is None:
-        return NOTHING
-    return pairs(frame, node, Value(Kind.STRING), _child(frame, args.receiver[1], node))
-
-
-def _child(frame: Frame, module: Value, node: ir.Call) -> Value:
+def _child(frame: Frame, node: ir.Call, module: Value) -> Value:
     """Any module within another: whose it is tells that it is registered there."""
     ref = (CHILD, 0, outermost(module.data))
     frame.state.heap[ref] = Object(device=frame.place(module), trace=held_by(frame, module, node))
@@ -283,7 +270,7 @@ def _composed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 OVERLAYS: Mapping[str, Overlay] = {
     **PYTHON_OVERLAYS,
     "accelerator": frameworks.make,
-    "children": _children,
+    "children": _each(_child),
     "collective": collective,
     "composed": _composed,
     "device": _device,
@@ -304,10 +291,10 @@ OVERLAYS: Mapping[str, Overlay] = {
     "is_tensor": _is_tensor,
     "load": _load,
     "load_audio": _load_audio,
-    "named_children": _named_children,
-    "named_parameters": _named_parameters,
+    "named_children": _each(_child, named=True),
+    "named_parameters": _each(_parameter_of, named=True),
     "normal": _normal,
-    "parameters": _parameters,
+    "parameters": _each(_parameter_of),
     "placed": _placed,
     "quantization": quantization,
     "set_default_device": _set_default_device,

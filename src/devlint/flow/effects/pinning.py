@@ -12,6 +12,7 @@ from devlint.flow.domain.lattice import (
     is_place_of_argument,
     left_out,
     may_be_accelerator,
+    may_be_host,
     names_accelerator,
 )
 from devlint.flow.domain.traits import Trait
@@ -69,7 +70,8 @@ def moved(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None:
     """What was pinned goes to a device that may be the CPU: where there is no accelerator, pinning
     raised before."""
     device = frame.state.simplify(device)
-    if value.trait is not Trait.PINNED or not (isinstance(device, Symbol) or _may_be_cpu(device)):
+    chosen = isinstance(device, Guarded) and may_be_host(device)
+    if value.trait is not Trait.PINNED or not (chosen or isinstance(device, Symbol)):
         return
     link = value.trace
     while link is not None and link.sort is not Sort.PINNED:
@@ -77,12 +79,3 @@ def moved(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None:
     if link is None or not isinstance(link.node, ir.Call):
         return
     frame.record(Pinning(link.node, frame.context(), frame.operand(base, value), "moved", device))
-
-
-def _may_be_cpu(device: Device) -> bool:
-    if isinstance(device, Guarded):
-        return any(
-            (isinstance(side, Known) and side.is_host) or _may_be_cpu(side)
-            for side in (device.yes, device.no)
-        )
-    return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from devlint.flow.conditions import implications, typed
+from devlint.flow.conditions import implications, questions
 from devlint.flow.conditions.settled import is_instance
 from devlint.flow.domain.derivation import Sort, Step, is_making
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
@@ -36,7 +36,9 @@ def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     given, name = args.find((0, "iterable", "population")), row.name.rpartition(".")[2]
     kind = _CONTAINERS.get(name, Kind.TUPLE)
     if given is None:
-        return _empty(frame, node, kind) if name in _CONTAINERS and not args.unpacked else NOTHING
+        if name not in _CONTAINERS or args.unpacked:
+            return NOTHING
+        return Value(kind, data=frame.allocate(node, Object(items=())))
     value = given[1]
     if value.kind is Kind.LOADER:
         return value
@@ -54,10 +56,6 @@ _CONTAINERS = {
     "list": Kind.LIST, "sorted": Kind.LIST, "deque": Kind.LIST, "tuple": Kind.TUPLE,
     "set": Kind.SET, "sample": Kind.LIST, "choices": Kind.LIST,
 }  # fmt: skip
-
-
-def _empty(frame: Frame, node: ir.Node, kind: Kind) -> Value:
-    return Value(kind, data=frame.allocate(node, Object(items=())))
 
 
 def _enumerate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -239,7 +237,7 @@ def _default_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Val
 
 
 def _is_instance(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    typed.note(frame, node, args)
+    questions.note_typed(frame, node, args)
     told = is_instance(frame, node)
     if told is not None:
         return Value(Kind.BOOL, data=told)

@@ -43,14 +43,11 @@ def _is_made_where_missing(frame: Frame, arm: ir.If, load: ir.Call, path: Hashab
     for branch in (arm.body, arm.orelse):
         nodes = list(nodes_of(branch))
         calls = (node for node in nodes if isinstance(node, ir.Call))
-        if load not in nodes and any(_saves(frame, call, path) for call in calls):
+        saves = (call for call in calls if dotted(frame, call.func) == "torch.save")
+        if load not in nodes and any(_path(call, 1) == path for call in saves):
             attributes = {node.attr for node in nodes if isinstance(node, ir.Attribute)}
             return attributes.isdisjoint(_OF_MODELS)
     return False
-
-
-def _saves(frame: Frame, call: ir.Call, path: Hashable) -> bool:
-    return dotted(frame, call.func) == "torch.save" and _path(call, 1) == path
 
 
 def _is_an_array(frame: Frame, node: ir.Call) -> bool:

@@ -29,8 +29,16 @@ from devlint.flow.effects.model_overlays import (
     device_of_children,
     loader,
 )
-from devlint.flow.effects.results import parts, plain, result_kind
-from devlint.flow.effects.use import Use, arguments_of, device_argument, flatten, operands
+from devlint.flow.effects.use import (
+    Use,
+    arguments_of,
+    device_argument,
+    flatten,
+    operands,
+    parts,
+    plain,
+    result_kind,
+)
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, wrapping
@@ -38,6 +46,12 @@ from devlint.flow.operations import arrivals, meet
 from devlint.flow.operations.dimensions import dimensions, of_loss
 from devlint.model import ir
 from devlint.torchapi.effects import Dims, Effect, Row
+
+
+def named(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
+    """The value of a call of what a dotted name stands for; NOTHING where no row describes it."""
+    row = frame.world.table.get(name)
+    return NOTHING if row is None else apply(frame, node, row, args)
 
 
 def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -106,8 +120,8 @@ def _join(use: Use) -> Value:
     if not row.or_numbers:  # nothing else than tensors may be given
         arguments = [(node, as_loaded(value)) for node, value in arguments]
     name = row.name.replace("torch.nn.functional.", "F.").replace("torch.Tensor.", "")
-    number = row.or_numbers and any(_may_be_number(value) for _, value in arguments)
-    free = row.free_scalars or number
+    numbers = (value for _, value in arguments if value.kind not in (*TENSORS, Kind.NONE))
+    free = row.free_scalars or (row.or_numbers and any(numbers))
     value = meet.meet(use.frame, use.node, name, arguments, free_scalars=free, inplace=row.inplace)
     if row.inplace and arguments and arguments[0][1].kind in TENSORS:
         return arguments[0][1]
@@ -123,10 +137,6 @@ def _join(use: Use) -> Value:
     return parts(use, value)
 
 
-def _may_be_number(value: Value) -> bool:
-    return value.kind not in (*TENSORS, Kind.NONE)
-
-
 def _index(use: Use) -> Value:
     arguments = operands(use, use.row.operands)
     if not arguments:
@@ -137,9 +147,8 @@ def _index(use: Use) -> Value:
 
 
 def _read_on_host(use: Use) -> Value:
-    receiver, force = use.args.receiver, use.args.keyword("force")
-    forced = force is not None and force[1].data is True
-    if receiver is not None and not forced:
+    receiver = use.args.receiver
+    if receiver is not None and not use.args.asks("force"):
         tell_read(use, receiver, use.row.host)
     kind = result_kind(use.row)
     if kind is Kind.TENSOR and receiver is not None:

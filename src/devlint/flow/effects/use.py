@@ -8,12 +8,13 @@ from devlint.flow.devices.named import use_device
 from devlint.flow.domain.derivation import first
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.mixtures import Mixed, Several
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments, Given, each_given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
-from devlint.torchapi.effects import Arg, Row
+from devlint.torchapi.effects import Arg, Dims, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +83,31 @@ def _is_made_here(frame: Frame, value: Value) -> bool:
     if made is None or not isinstance(frame.function, ir.Function):
         return made is not None and frame.function is None
     return any(node is made for node in nodes_of(frame.function.body))
+
+
+_KINDS = {kind.name.lower(): kind for kind in Kind}
+
+
+def result_kind(row: Row) -> Kind:
+    """The kind that a row names."""
+    return _KINDS.get(row.kind, Kind.UNKNOWN)
+
+
+def plain(row: Row) -> Value:
+    """A result of which only the kind is known."""
+    kind = result_kind(row)
+    if kind is Kind.NONE:
+        return NONE
+    if kind in (Kind.UNKNOWN, Kind.TENSOR):
+        return NOTHING
+    return Value(kind, scalar=False if row.dims is Dims.SOME else None)
+
+
+def parts(use: Use, value: Value) -> Value:
+    """The value, or a tuple of such values where the call gives one."""
+    row, args = use.row, use.args
+    alone = bool(row.parts_without) and not args.unpacked and use.find(row.parts_without) is None
+    if not (row.parts or alone or any(map(args.asks, row.parts_with))):
+        return value
+    element = value.but(scalar=False) if alone else value
+    return Value(Kind.TUPLE, data=use.frame.allocate(use.node, Object(element=element)))

@@ -5,12 +5,11 @@ nodes (to point at) and operands (what is known of a value there). Rules import 
 and `devlint.model`, and nothing else of the interpreter:
 
 * `base`: the node and the code around it, operands;
-* `devices`: moves, devices that are named, ignored or lost;
+* `devices`: moves, devices that are named, ignored, lost or shared by processes;
 * `meetings`: tensors, modules and generators that come together;
 * `host`: what the host reads, waits for and pins;
 * `names`: attributes and names of libraries;
 * `modules`: what modules keep, what wraps them, optimizers;
-* `processes`: processes that each have a device of their own;
 * `files`: the file itself.
 """
 
@@ -53,6 +52,9 @@ from devlint.flow.facts.devices import (
     LossyDefault,
     MixedPrecision,
     Move,
+    OwnIndex,
+    SharedDevice,
+    Sharing,
 )
 from devlint.flow.facts.files import IdleSuppression, Revealed, Unparsable, Unreadable
 from devlint.flow.facts.host import EarlyClock, EarlyRead, HostRead, LoopRead, Pinning, WorkerUse
@@ -76,7 +78,6 @@ from devlint.flow.facts.names import (
     TypeQuestion,
     UncalledQuestion,
 )
-from devlint.flow.facts.processes import OwnIndex, SharedDevice, Sharing
 from devlint.torchapi.spellings import dtype_of_type, is_type_of_cuda, place_of_type
 
 __all__ = [

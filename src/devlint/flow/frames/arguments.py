@@ -57,6 +57,11 @@ class Arguments:
                 return argument.value, value
         return None
 
+    def asks(self, name: str) -> bool:
+        """Whether a keyword is given as `True`."""
+        found = self.keyword(name)
+        return found is not None and found[1].data is True
+
     def keywords(self) -> dict[str, Given]:
         return {a.keyword: (a.value, v) for a, v in self.all if a.keyword is not None}
 

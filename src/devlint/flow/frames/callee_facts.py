@@ -23,10 +23,9 @@ from devlint.flow.facts import (
     Role,
     Symbol,
 )
-from devlint.flow.facts.changes import changed
-from devlint.flow.facts.meetings import met
-from devlint.flow.frames.at_call import at_call
+from devlint.flow.facts.meetings import changed, met
 from devlint.flow.frames.files import Closure
+from devlint.flow.frames.near import at_call
 from devlint.flow.syntax.walk import descendants, names_in
 from devlint.model import ir
 from devlint.model.trees import last_name

@@ -208,9 +208,8 @@ class File:
     """The name by which it reaches torch.nn."""
     hints: dict[tuple[ir.Expr, bool], tuple[tuple[str, bool], ...]] = field(default_factory=dict)
     words: dict[ir.Expr, tuple[str, bool] | None] = field(default_factory=dict)
-    types: dict[ir.Expr, tuple[str, bool] | None] = field(default_factory=dict)
-    """What the words of a condition say, the key that they give, and the key of one that asks for
-    a type."""
+    """What the words of a condition say, and the key that they give, or that of a question for a
+    type."""
     meanings: dict[tuple[ir.Expr, ir.Function], ir.Expr] = field(default_factory=dict)
     """What an expression stands for that asks a method for a condition."""
     loops: dict[ir.Stmt, Reads] = field(default_factory=dict)

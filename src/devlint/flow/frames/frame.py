@@ -19,7 +19,7 @@ from devlint.flow.domain.paths import Ref, path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.state_joins import join_objects
 from devlint.flow.domain.traits import NO_LEAVES, Trait
-from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
+from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
 from devlint.flow.frames.files import ClassInfo, Closure, File
@@ -86,6 +86,11 @@ class Frame:
     """The expression that a `with` statement enters, while it is evaluated."""
 
     @property
+    def name(self) -> str:
+        """The name of the function that runs; "" of a file and of a lambda."""
+        return self.function.name if isinstance(self.function, ir.Function) else ""
+
+    @property
     def is_guest(self) -> bool:
         """Whether it runs code of another file, of which nothing is told."""
         return self.file is not self.world.home
@@ -93,19 +98,12 @@ class Frame:
     def can_inline(self, file: File) -> bool:
         """Whether a call of a function of a file may be followed."""
         if file is self.world.home:
-            return self.depth < _DEEPEST_CALL and self.world.budget > 0
-        return self.depth < _DEEPEST_GUEST and self.world.guest_budget > 0
+            return self.depth < _DEEPEST_CALL and self.world.budgets[False] > 0
+        return self.depth < _DEEPEST_GUEST and self.world.budgets[True] > 0
 
     def has_part(self, closure: Closure) -> bool:
         """Whether a function is a part of the running one: this calls it, and nobody else does."""
         return self.is_alone and closure.file.parts.get(closure.name) is closure.node
-
-    def spend(self) -> None:
-        """Count a statement of an inlined call."""
-        if self.is_guest:
-            self.world.guest_budget -= 1
-        else:
-            self.world.budget -= 1
 
     def fork(self, state: State | None = None) -> State:
         """A copy of its state, or of another one, that can be changed alone."""
@@ -124,18 +122,16 @@ class Frame:
         """The value of an expression."""
         return self.world.evaluate(self, node)
 
+    def ask(self, node: ir.Expr) -> Value:
+        """The value of an expression of which nothing is told."""
+        before, self.expecting = self.expecting, True
+        value = self.evaluate(node)
+        self.expecting = before
+        return value
+
     def run(self, body: ir.Body) -> None:
         """Run statements one after the other."""
         self.world.run(self, body)
-
-    def test(self, node: ir.Expr) -> Value:
-        """The value of the test of a branch."""
-        before, self.testing = self.testing, True
-        value = self.world.evaluate(self, node)
-        self.testing = before
-        if value.kind in TENSORS:  # the host looks at it
-            self.state.wait()
-        return value
 
     # --- facts -----------------------------------------------------------------------------
 
@@ -209,7 +205,8 @@ class Frame:
                 type_name = _short_name(found.source)
             elif isinstance(found.source, ClassInfo):
                 type_name = found.source.node.name
-        return Operand(node, value, device, type_name, guarded, self._is_passed(node))
+        passed = self.caller is not None and isinstance(node, ir.Name) and self.takes(node.id)
+        return Operand(node, value, device, type_name, guarded, passed)
 
     def on_host(self, operands: Iterable[Operand]) -> bool:
         """Whether all of them are there since nobody has asked for an accelerator: the flag for
@@ -217,10 +214,6 @@ class Frame:
         known = self.state.known
         host = known.get(HOST_CHOSEN, False) or known.get(CUDA_AVAILABLE) is False
         return host and not any(names_accelerator(each.device) for each in operands)
-
-    def _is_passed(self, node: ir.Expr) -> bool:
-        """Whether a node is the name of a parameter that a call of the running function binds."""
-        return self.caller is not None and isinstance(node, ir.Name) and self.takes(node.id)
 
     def takes(self, name: str) -> bool:
         """Whether the running function has a parameter of that name."""
@@ -321,10 +314,8 @@ class Frame:
     @property
     def outermost(self) -> Frame:
         """The frame that runs on its own, from which calls have led here."""
-        frame = self
-        while frame.caller is not None:
-            frame = frame.caller
-        return frame
+        *_, last = self.chain()
+        return last
 
     def chain(self) -> Iterator[Frame]:
         """This frame and those that called it."""

@@ -97,6 +97,16 @@ def condition(frame: Frame, node: ir.Expr) -> Condition | None:
     return value.data if value is not None and isinstance(value.data, Condition) else None
 
 
+def stored(frame: Frame, node: ir.Expr) -> Value | None:
+    """The value of a name, or of an attribute of an object that a name stands for."""
+    match node:
+        case ir.Name(id=name):
+            return frame.look_up(name)
+        case ir.Attribute(value=ir.Name(id=name), attr=attr):
+            return held(frame, name, attr)
+    return None
+
+
 def held(frame: Frame, name: str, attr: str) -> Value | None:
     """What an object that a name stands for has under an attribute; or one of several objects: a
     flag in which they differ tells which."""

@@ -1,4 +1,5 @@
-"""What can be typed where things meet to say where one of them is."""
+"""What can be typed where things meet to say where one of them is; and a fact of a function of
+another file, in words that can be typed at the call that led there."""
 
 from __future__ import annotations
 
@@ -8,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 from devlint.flow.domain.values import TENSORS, Kind, Value
-from devlint.flow.facts import Operand
+from devlint.flow.facts import Fact, Operand
+from devlint.flow.facts.meetings import changed
+from devlint.flow.syntax.walk import descendants, first_row, mentions, targets
 from devlint.model import ir
-from devlint.model.trees import children, is_named
+from devlint.model.trees import children, is_named, root_name
 
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame
@@ -66,3 +69,67 @@ def _named(node: ir.Node) -> Iterator[ir.Expr]:
         yield node
     for child in children(node):
         yield from _named(child)
+
+
+if TYPE_CHECKING:
+    from devlint.flow.frames.frame import Frame
+
+
+def at_call(frame: Frame, caller: Frame, call: ir.Call, fact: Fact) -> Fact:
+    """The fact with the arguments of the call for what is made of them, each operand with a
+    variable of the calling function for its device."""
+    direct = frame.caller is caller
+
+    def named(operand: Operand) -> Operand:
+        given = _given(frame, call, operand.node) if direct else None
+        near, said = _words(caller, call, operand.device)
+        return replace(operand, node=operand.node if given is None else given, near=near, said=said)
+
+    context = replace(fact.context, receiver=caller.context().receiver)
+    return replace(changed(fact, named), context=context)
+
+
+def _given(frame: Frame, call: ir.Call, node: ir.Expr) -> ir.Expr | None:
+    """The argument of a call from which an expression of the function is made, if that is a tensor
+    and still what it was."""
+    name, function = root_name(node), frame.function
+    if not isinstance(function, ir.Function) or frame.loop is not None:
+        return None
+    names = [each.name for each in function.params if each.kind == "positional"]
+    if name not in names or _is_bound_before(function, name, first_row(node)):
+        return None
+    value = frame.look_up(name)
+    if value is None or value.kind not in TENSORS:
+        return None
+    place = names.index(name) - (frame.owner is not None)
+    by_name = next((each.value for each in call.args if each.keyword == name), None)
+    before = call.args[: place + 1]
+    if by_name is not None or any(each.star or each.keyword for each in before):
+        return by_name
+    return before[place].value if 0 <= place < len(before) else None
+
+
+def _is_bound_before(function: ir.Function, name: str, row: int) -> bool:
+    return any(
+        first_row(node) < row and any(mentions(target, name) for target in targets(node))
+        for node in descendants(function)
+    )
+
+
+def _words(caller: Frame, call: ir.Call, device: Device) -> tuple[ir.Expr | None, ir.Expr | None]:
+    """What stands for a tensor of a device among the arguments of a call, and a variable for that
+    device, in the calling function or kept by the object whose method is called."""
+    if device in (UNKNOWN, CPU) or caller.world.trial is not None:
+        return None, None
+    said = device_in(caller, device)
+    if said is None and isinstance(call.func, ir.Attribute) and is_named(call.func.value):
+        kept = ir.Attribute(call.func.value, "device")
+        value = quietly(caller, kept)
+        if value.kind is Kind.DEVICE and caller.state.simplify(value.device) == device:
+            said = kept
+    for argument in call.args:
+        if is_named(argument.value) and not argument.star:
+            value = quietly(caller, argument.value)
+            if value.kind in TENSORS and caller.place(value) == device:
+                return argument.value, said
+    return None, said

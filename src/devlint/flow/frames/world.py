@@ -242,9 +242,8 @@ class World:
     run_on_host: set[str] = field(default_factory=set)
     """The dotted names of methods, and the names of classes, that work where all they are given is
     on the host, and only there."""
-    budget: int = 0
-    guest_budget: int = 0
-    """How many more statements may run inside inlined calls, of this file and of the others."""
+    budgets: list[int] = field(default_factory=lambda: [0, 0])
+    """How many more statements may run inside inlined calls: of this file, and of the others."""
     steps: Steps = field(default_factory=Steps)
     meetings: Meetings = field(default_factory=Meetings)
     record: Record | None = None
@@ -261,16 +260,24 @@ class World:
     module imports one above it."""
 
     @contextmanager
-    def limited(self, statements: int) -> Iterator[None]:
-        """Run no more than so many statements, which count for nobody: another file may have asked
-        for the same before."""
-        before = self.budget, self.guest_budget, self.steps
-        self.budget = self.guest_budget = statements
-        self.steps = Steps()
+    def within(self, statements: int) -> Iterator[None]:
+        """Run no more than so many statements inside of calls."""
+        before, self.budgets = self.budgets, [statements, statements]
         try:
             yield
         finally:
-            self.budget, self.guest_budget, self.steps = before
+            self.budgets = before
+
+    @contextmanager
+    def limited(self, statements: int) -> Iterator[None]:
+        """As `within`; the steps count for nobody: another file may have asked for the same
+        before."""
+        before, self.steps = self.steps, Steps()
+        try:
+            with self.within(statements):
+                yield
+        finally:
+            self.steps = before
 
     def step(self, copied: int = 0) -> None:
         """Count a step, and what it copies. Raises as `Steps.take` does."""

@@ -16,7 +16,7 @@ from devlint.flow.domain.state import Heap, Object
 from devlint.flow.domain.values import Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.syntax.seen import Scan
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
 from devlint.model import ir
 
 
@@ -36,9 +36,7 @@ def _hangs(found: Object) -> bool:
 def kept_arguments(info: ClassInfo, init: ir.Function) -> dict[str, str]:
     """The arguments that it stores as they are, and that nothing changes later; each with the
     attribute."""
-    if not init.params:
-        return {}
-    this, taken = init.params[0].name, {parameter.name for parameter in init.params[1:]}
+    this, taken = first_parameter(init), {parameter.name for parameter in init.params[1:]}
     assigned = info.file.scan(init).assigned
     stored: Counter[str] = Counter()
     kept: dict[str, str] = {}

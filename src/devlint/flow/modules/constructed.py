@@ -17,7 +17,7 @@ from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.facts import Fact, Operand
-from devlint.flow.facts.changes import changed
+from devlint.flow.facts.meetings import changed
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World

@@ -1,6 +1,9 @@
-"""Plain lists and dicts of a module that its methods fill with modules and parameters."""
+"""Plain lists and dicts of a module that its methods fill with modules and parameters, and the
+keys of those dicts."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from devlint.flow.domain.derivation import is_making
 from devlint.flow.domain.lattice import CPU, THE_MODULE
@@ -11,16 +14,15 @@ from devlint.flow.facts import KeptModules
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.holdings import holds_something
-from devlint.flow.modules.keyed import is_numbered
+from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 
 def newly_kept(made: Frame, ended: Frame, this: Value) -> list[tuple[str, Object]]:
     """The containers that hold nothing once an object is made, and after one of its methods
     modules or parameters which that method has made: by name, with what they are then."""
-    before, after = made.state.heap.get(this.data), ended.state.heap.get(this.data)
-    if before is None or after is None:
-        return []
+    before, after = made.state.heap[this.data], ended.state.heap[this.data]
     found = []
     for name, value in before.entries.items():
         if not value.kind.is_container or after.entries.get(name) != value:
@@ -48,11 +50,47 @@ def _is_made_there(frame: Frame, value: Value) -> bool:
 
 
 def fact(info: ClassInfo, frame: Frame, name: str, found: Object) -> KeptModules:
-    """What is to be told of such a container, which one statement stores."""
+    """What is to be told of a container, which one statement stores."""
     ((statement, operand),) = frame.world.stores[info, name]
-    shown = isinstance(operand.node, (ir.Display, ir.Mapping))
+    shown = isinstance(operand.node, (ir.Display, ir.Mapping, ir.Comprehension))
     return KeptModules(
         statement, frame.context(), info.node.name, name, operand,
         operand.node if shown else None, found.elements().kind is not Kind.MODULE, frame.file.nn,
-        is_numbered(info, name),
+        _is_numbered(info, name),
     )  # fmt: skip
+
+
+def _is_numbered(info: ClassInfo, name: str) -> bool:
+    """Whether a method stores under a number in the dict that an attribute holds: under one that
+    is spelled out, or that a loop counts."""
+    for method in info.methods.values():
+        this = first_parameter(method)
+        inside = list(descendants(method))
+        counted = {each for loop in inside for each in _counted(loop)}
+        for node in inside:
+            targets = node.targets if isinstance(node, ir.Assign) else ()
+            for target in targets:
+                match target:
+                    case ir.Subscript(value=owner, index=key) if (
+                        self_attribute(owner, this) == name
+                    ) and _is_number(key, counted):
+                        return True
+    return False
+
+
+def _is_number(key: ir.Expr, counted: set[str]) -> bool:
+    if isinstance(key, ir.Constant):
+        return isinstance(key.value, int)
+    return isinstance(key, ir.Name) and key.id in counted
+
+
+def _counted(loop: ir.Node) -> Iterator[str]:
+    """`i` of `for i in range(n)` and of `for i, x in enumerate(rows)`."""
+    match loop:
+        case ir.For(target=ir.Name(id=name), iter=ir.Call(func=func)):
+            if last_name(func) == "range":
+                yield name
+        case ir.For(target=ir.Display(items=(ir.Name(id=name), *_)), iter=ir.Call(func=func)) if (
+            last_name(func) == "enumerate"
+        ):
+            yield name

@@ -10,7 +10,13 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import is_registered
-from devlint.flow.syntax.walk import descendants, first_parameter, nodes_of, self_attribute
+from devlint.flow.syntax.walk import (
+    descendants,
+    first_parameter,
+    nodes_of,
+    self_attribute,
+    stored_calls,
+)
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -106,21 +112,12 @@ def _makes_something(frame: Frame, info: ClassInfo, depth: int) -> bool:
     """Whether the words of a class say so, where its constructor wasn't followed."""
     return any(
         each.file.scan(method).registers
-        or any(_is_made_of_parts(frame, each, call, depth) for call in _stored_calls(method))
+        or any(
+            _is_made_of_parts(frame, each, call, depth)
+            for call in stored_calls(nodes_of(method.body), first_parameter(method))
+        )
         for each, method in info.all_methods()
     )
-
-
-def _stored_calls(method: ir.Function) -> list[ir.Call]:
-    """The calls of `self.part = call(...)`."""
-    this = first_parameter(method)
-    return [
-        node.value
-        for node in nodes_of(method.body)
-        if isinstance(node, ir.Assign)
-        and isinstance(node.value, ir.Call)
-        and any(self_attribute(target, this) for target in node.targets)
-    ]
 
 
 def _is_made_of_parts(frame: Frame, info: ClassInfo, call: ir.Call, depth: int) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import descendants, first_parameter
+from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
 from devlint.model import ir
 from devlint.model.trees import dotted_name
 
@@ -33,7 +33,9 @@ def inherited(info: ClassInfo, frame: Frame, this: Value) -> Iterator[tuple[Clas
                 continue
             inherits = mine[1] is method
             calls = not base.file.scan(method).self_calls.isdisjoint(info.methods)
-            mentions = inherits and tells and _mentions(method, kept)
+            own = first_parameter(method)
+            inside = descendants(method) if inherits and tells else ()
+            mentions = any(self_attribute(node, own) in kept for node in inside)
             if mentions or (calls and (inherits or _is_extended(mine[1]))):
                 yield base, name
 
@@ -46,16 +48,5 @@ def _is_extended(method: ir.Function) -> bool:
         and node.func.attr == method.name
         and isinstance(node.func.value, ir.Call)
         and dotted_name(node.func.value.func) == "super"
-        for node in descendants(method)
-    )
-
-
-def _mentions(method: ir.Function, names: set[str]) -> bool:
-    this = first_parameter(method)
-    return any(
-        isinstance(node, ir.Attribute)
-        and node.attr in names
-        and isinstance(node.value, ir.Name)
-        and node.value.id == this
         for node in descendants(method)
     )

@@ -7,18 +7,20 @@ from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.differences import difference
-from devlint.flow.domain.lattice import UNKNOWN, Device, Known, only_host
+from devlint.flow.domain.lattice import UNKNOWN, Device, Known, Symbol, only_host
 from devlint.flow.domain.paths import Owned, Ref
-from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.state import Object, State
+from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.domain.wording import hops
 from devlint.flow.facts import LeftState
 from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import drop_left, forget_optimizer, held_place
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.torchapi.effects import Row
+from devlint.torchapi.spellings import is_optimizer_class
 
 BUILT, LOADED, STEPPED, REPLACED = "built", "loaded", "stepped", "replaced"
 _DEEPEST = 4
@@ -178,3 +180,29 @@ def _tell(frame: Frame, ref: Ref, found: Object, reason: str, after: Hop) -> Non
         name = str(found.source).rpartition(".")[2]
         node, context = found.trace.node, frame.context()
         frame.world.left[ref] = LeftState(node, context, name, reason, (*hops(found.trace), after))
+
+
+_PLACE = Symbol("self.param_groups", "the device of the parameters", described=True)
+
+
+def fill_groups(info: ClassInfo, state: State, this: Ref) -> None:
+    """Give an optimizer of a class in sight what its base sets up: in `param_groups` tensors that
+    are where the model is, and for each of them a dict, which is empty at first."""
+    if not any(map(is_optimizer_class, info.library_bases())):
+        return
+    told = Step(Sort.HELD, info.node)
+    parameter = Value(
+        Kind.TENSOR, _PLACE, origin=Origin.FOLLOWS, grad=True, scalar=False, trace=told
+    )
+    held = Value(Kind.LIST, data=(info, "params"))
+    group = Value(Kind.DICT, data=(info, "group"))
+    groups = Value(Kind.LIST, data=(info, "param_groups"))
+    kept = Value(Kind.DICT, data=(info, "state of one"))
+    states = Value(Kind.DICT, data=(info, "state"))
+    heap = state.heap
+    heap[held.data] = Object(element=parameter)
+    heap[group.data] = Object(entries={"params": held})
+    heap[groups.data] = Object(element=group)
+    heap[kept.data] = Object(items=())
+    heap[states.data] = Object(element=kept)
+    heap[this] = heap[this].with_entry("param_groups", groups).with_entry("state", states)

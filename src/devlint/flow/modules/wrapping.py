@@ -78,9 +78,7 @@ def _distribute(frame: Frame, node: ir.Call, inner: Given, args: Arguments) -> N
 
 def _shard(frame: Frame, node: ir.Call, inner: Given, args: Arguments) -> None:
     """`FullyShardedDataParallel` sends states to other ranks from the accelerator only."""
-    asked = args.find(("sync_module_states",))
-    moves = args.find(("device_id",))
-    if asked is not None and asked[1].data is True and moves is None:
+    if args.asks("sync_module_states") and args.find(("device_id",)) is None:
         if only_host(held_place(frame, inner[1])):
             _tell(frame, node, inner, "sync", None)
 

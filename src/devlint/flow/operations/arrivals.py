@@ -39,8 +39,7 @@ def begin(frame: Frame, call: ir.Call, value: Value, args: Arguments) -> Copy | 
 def send(frame: Frame, value: Value, args: Arguments) -> None:
     """Something is moved to an accelerator: a copy from the host that isn't told not to wait comes
     behind all work so far, and the host waits for it."""
-    flag = args.keyword("non_blocking")
-    if (flag is None or flag[1].data is not True) and not names_accelerator(frame.place(value)):
+    if not args.asks("non_blocking") and not names_accelerator(frame.place(value)):
         frame.state.wait()
 
 

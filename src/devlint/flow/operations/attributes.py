@@ -27,8 +27,14 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value, method_of, name_in
 from devlint.flow.modules.constructed import Typed, held
 from devlint.flow.modules.placement import forget_optimizer, held_place, parameter_at
-from devlint.flow.operations import graphs, plain
-from devlint.flow.operations.own_device import is_stateless, is_unseen, may_define, tells_own_place
+from devlint.flow.operations import graphs
+from devlint.flow.operations.own_device import (
+    is_stateless,
+    is_unseen,
+    may_define,
+    note_plain,
+    tells_own_place,
+)
 from devlint.flow.operations.unpacking import child_of, part_of_encoding
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
@@ -90,7 +96,8 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         return _of_class(base.data, base, node)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
         if attr in ("weight", "bias") and _is_submodule(frame, node.value):
-            return parameter_at(frame, _self(frame), node)
+            this = frame.look_up(first_parameter(frame.function)) or NOTHING
+            return parameter_at(frame, this, node)
         if attr == "shape":
             return Value(Kind.UNKNOWN, trait=Trait.SHAPE)
         if attr == "dtype":
@@ -108,10 +115,6 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
             else inner
         )
     return NOTHING
-
-
-def _self(frame: Frame) -> Value:
-    return frame.look_up(first_parameter(frame.function)) or NOTHING
 
 
 def _is_submodule(frame: Frame, node: ir.Expr) -> bool:
@@ -163,7 +166,7 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
     if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
         return Value(Kind.BOOL)
     if base.kind in (Kind.NUMBER, Kind.STRING, Kind.BOOL):
-        plain.note(frame, node, base)
+        note_plain(frame, node, base)
     return None
 
 
@@ -321,9 +324,3 @@ def _of_class(info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
     if "builtins.classmethod" in decorators:
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
     return Value(Kind.FUNCTION, data=closure)
-
-
-def new_instance(frame: Frame, node: ir.Call, info: ClassInfo) -> Value:
-    """An object of a class of this file, without attributes yet."""
-    kind = Kind.MODULE if info.is_module else Kind.INSTANCE
-    return Value(kind, data=frame.allocate(node, Object(source=info)))

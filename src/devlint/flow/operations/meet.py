@@ -40,6 +40,7 @@ from devlint.flow.modules.stale import note_meeting
 from devlint.flow.operations import batches, coverage
 from devlint.flow.operations.lookups import may_index
 from devlint.flow.operations.placeholders import grown
+from devlint.flow.operations.unpacking import one_by_one
 from devlint.model import ir
 
 
@@ -153,19 +154,18 @@ def _result(frame: Frame, arguments: list[Given], placed: list[Operand]) -> Valu
 def _lead(placed: list[Operand]) -> Operand | None:
     """The operand that decides where the result is: a place that follows the model before a
     named accelerator, that before the host; what is there on purpose before what was made there."""
-    return min(
-        placed, key=lambda o: (_rank(o.device), _is_by_default(o), _is_loose(o)), default=None
-    )
+
+    def order(operand: Operand) -> tuple[int, bool, bool]:
+        by_default = operand.device == CPU and operand.origin in MADE
+        return _rank(operand.device), by_default, _is_loose(operand)
+
+    return min(placed, key=order, default=None)
 
 
 def _is_loose(operand: Operand) -> bool:
     """Whether it may have no dimension, on a device that a module has stored: where that was left
     out, it is on the host, and others decide."""
     return operand.origin is Origin.STALE and operand.value.scalar is not False
-
-
-def _is_by_default(operand: Operand) -> bool:
-    return operand.device == CPU and operand.origin in MADE
 
 
 def _rank(device: Device) -> int:
@@ -294,17 +294,13 @@ def str_source(found: Object) -> str:
 
 
 def _flat(frame: Frame, inputs: list[Given]) -> Iterator[Given]:
-    """The arguments, those inside of tuples and lists one by one (`rnn(x, (h, c))`)."""
+    """The arguments one by one, and what was stored in an encoding."""
     for expression, value in inputs:
-        found = frame.object(value)
-        if value.kind in (Kind.TUPLE, Kind.LIST) and found is not None and found.items is not None:
-            yield from each_given(expression, found.items)
-        elif value.kind in (Kind.TUPLE, Kind.LIST) and found is not None:
-            yield expression, found.element
-        elif value.kind is Kind.ENCODING and found is not None and found.entries:
+        found = frame.object(value) if value.kind is Kind.ENCODING else None
+        if found is not None and found.entries:
             yield from each_given(expression, tuple(found.entries.values()))
         else:
-            yield expression, value
+            yield from one_by_one(frame, (expression, value))
 
 
 def _note_unproven(frame: Frame, tensors: list[Given], node: ir.Node) -> None:

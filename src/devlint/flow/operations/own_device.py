@@ -1,12 +1,17 @@
-"""Whether a module has a `device` of its own, and what that says."""
+"""Whether a module has a `device` of its own, and what that says; and attributes about devices of
+what has none: numbers, strings and truth values of Python."""
 
 from __future__ import annotations
 
-from devlint.flow.devices.replaced import gives
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Value
-from devlint.flow.frames.files import ClassInfo
+from devlint.flow.facts import AttributeRead
+from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import name_in
+from devlint.flow.syntax.walk import descendants, mentions, nodes_of, self_attribute
+from devlint.model import ir
+from devlint.model.trees import called
 
 
 def is_stateless(frame: Frame, base: Value) -> bool:
@@ -53,8 +58,22 @@ def may_define(frame: Frame, base: Value, attr: str) -> bool:
         )
         if info.is_open or dynamic or not plain or inherited or info.defines(attr):
             return True
-        return gives(frame.file, attr) or (base.trait is Trait.SELF and _is_unfinished(frame, info))
+        unfinished = base.trait is Trait.SELF and _is_unfinished(frame, info)
+        return unfinished or _is_given(frame.file, attr)
     return True
+
+
+def _is_given(file: File, attr: str) -> bool:
+    """Whether a file stores an attribute in an object from outside: `self.draft.device = device`,
+    `model.device = device`; not what the methods of a class store in their own."""
+    return any(
+        isinstance(target, ir.Attribute)
+        and target.attr == attr
+        and not self_attribute(target, "self")
+        for node in nodes_of(file.body)
+        if isinstance(node, ir.Assign)
+        for target in node.targets
+    )
 
 
 def _is_unfinished(frame: Frame, info: ClassInfo) -> bool:
@@ -76,3 +95,54 @@ def _is_plain(frame: Frame, name: str) -> bool:
     row = frame.world.table.get(name)
     plain = name.startswith(("torch.nn.", "torchvision.models."))
     return plain and row is not None and not row.has_device
+
+
+def note_plain(frame: Frame, node: ir.Attribute, base: Value) -> None:
+    """Note that the device of a number or a string is read. Which of the two an argument is, a call
+    tells; whoever asks what it got takes either."""
+    function = frame.function
+    if not frame.recording or frame.expecting or frame.world.trial is not None:
+        return
+    if not isinstance(function, ir.Function) or not isinstance(node.value, ir.Name):
+        return
+    name = node.value.id
+    given = any(each.name == name for each in function.params)
+    if given and (frame.caller is None or _may_change_arguments(frame, function)):
+        return
+    if frame.file.scan(function).assigned[name] != (not given):
+        return  # it is bound more than once
+    if not _is_of_python(base) or _is_tested(function, name):
+        return
+    call = frame.site[-1] if given and frame.site else None
+    operand = frame.operand(node.value, base)
+    at = call if isinstance(call, ir.Call) else None
+    frame.record(AttributeRead(node, frame.context(), operand, node.attr, defined=False, call=at))
+
+
+def _is_of_python(value: Value) -> bool:
+    """Whether it is one of Python's own for sure: arrays and numbers of numpy have a device."""
+    if value.kind is Kind.NUMBER and value.trait is Trait.PYTHON_NUMBER:
+        return True
+    plain = value.kind in (Kind.NUMBER, Kind.STRING, Kind.BOOL) and value.trait is None
+    return plain and isinstance(value.data, (int, float, str))
+
+
+def _may_change_arguments(frame: Frame, function: ir.Function) -> bool:
+    """Whether a decorator that isn't Python's or torch's may give the function something else."""
+    names = (name_in(frame.file, called(each)) for each in function.decorators)
+    return not all(name.startswith(("builtins.", "torch.")) for name in names)
+
+
+def _is_tested(function: ir.Function, name: str) -> bool:
+    """Whether a condition of a function has to do with a name."""
+    for node in descendants(function):
+        match node:
+            case ir.If(test=test) | ir.While(test=test) | ir.Conditional(test=test):
+                tested: ir.Node = test
+            case ir.Boolean() | ir.Assert() | ir.Match() | ir.Try():
+                tested = node
+            case _:
+                continue
+        if mentions(tested, name):
+            return True
+    return False

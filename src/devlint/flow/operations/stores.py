@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.flow.devices.replaced import is_replaced
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path, identity
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Origin, Value, with_gradient
 from devlint.flow.facts import AttributeWrite
-from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.protocols import runs_again
 from devlint.flow.modules.holdings import inherits_buffer
 from devlint.flow.modules.placement import forget_optimizer, is_registered, outermost, place_module
-from devlint.flow.syntax.walk import first_parameter
+from devlint.flow.syntax.walk import first_parameter, nodes_of
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 
 def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) -> None:
@@ -53,7 +53,7 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
     if value.kind is Kind.MODULE and _is_of_file(frame, _written(statement, node)):
         frame.world.filled_by_hand.add(value.data)  # what holds it now may be moved
     is_device = node.attr == "device"
-    if frame.tells and (is_module or (is_device and not is_replaced(frame.file, node.attr))):
+    if frame.tells and (is_module or (is_device and not _is_replaced(frame.file, node.attr))):
         frame.record(
             AttributeWrite(
                 statement,
@@ -124,8 +124,7 @@ def _is_made_anew(frame: Frame, value: Value | None) -> bool:
 
 def _is_made(frame: Frame) -> bool:
     """Whether a constructor runs, or what it calls."""
-    functions = [each.function for each in frame.chain()]
-    return any(isinstance(each, ir.Function) and each.name == "__init__" for each in functions)
+    return any(each.name == "__init__" for each in frame.chain())
 
 
 def _is_own(frame: Frame, node: ir.Attribute) -> bool:
@@ -170,6 +169,27 @@ def _below(node: ir.Expr, whole: ir.Expr) -> str:
     if isinstance(node, ir.Attribute):
         return f"{before}.{node.attr}" if before else node.attr
     return f"{before}[{ir.render(node.index)}]"
+
+
+def _is_replaced(file: File, attr: str) -> bool:
+    """Whether a file patches an attribute of all tensors, as a test does that emulates an
+    accelerator: `patch("torch.Tensor.device", ...)`, `monkeypatch.setattr(torch.Tensor, "device",
+    ...)`. Then it may be assigned."""
+    if file.replaced is None:
+        calls = (node for node in nodes_of(file.body) if isinstance(node, ir.Call))
+        file.replaced = frozenset(map(_replaced, calls))
+    return attr in file.replaced
+
+
+def _replaced(call: ir.Call) -> str:
+    """The attribute of all tensors that a call replaces, else ""."""
+    match [argument.value for argument in call.args[:2]]:
+        case [ir.Constant(value=str(name)), *_]:
+            owner, _, attr = name.rpartition(".")
+            return attr if owner.endswith("Tensor") else ""
+        case [ir.Name() | ir.Attribute() as owner, ir.Constant(value=str(attr))]:
+            return attr if last_name(owner).endswith("Tensor") else ""
+    return ""
 
 
 def _written(statement: ir.Stmt, node: ir.Expr) -> ir.Expr:

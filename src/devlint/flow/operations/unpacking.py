@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort, Step
@@ -12,7 +13,7 @@ from devlint.flow.domain.traits import Fixed, Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Batch, Kind, Origin, Value, as_loaded
 from devlint.flow.frames import protocols
-from devlint.flow.frames.arguments import Given
+from devlint.flow.frames.arguments import Given, each_given
 from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import CHILD
@@ -102,6 +103,18 @@ def _part(value: Value, index: object) -> Value:
     return NOTHING
 
 
+def one_by_one(frame: Frame, given: Given) -> Iterator[Given]:
+    """An argument; of a tuple or a list what is in it (`rnn(x, (h, c))`)."""
+    expression, value = given
+    found = frame.object(value) if value.kind in (Kind.TUPLE, Kind.LIST) else None
+    if found is None:
+        yield given
+    elif found.items is None:
+        yield expression, found.element
+    else:
+        yield from each_given(expression, found.items)
+
+
 def child_of(frame: Frame, value: Value) -> Value:
     """An element of a ModuleList or ParameterList: it is where the list is, and of the class that
     all of them are of."""
@@ -148,6 +161,33 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
         bind(frame, target.value, NOTHING)
     elif isinstance(target, (ir.Attribute, ir.Subscript)):
         frame.world.store(frame, target, value)
+
+
+def bind_parameters(
+    frame: Frame,
+    params: Collection[ir.Parameter],
+    positional: Collection[Value],
+    keywords: Mapping[str, Value],
+    proved: Callable[[ir.Parameter, Value | None], Value],
+) -> None:
+    """Bind the parameters of the function that runs to what a call gives, and else to their
+    defaults. `proved` says what that is, or what stands there where it is neither."""
+    rest, taken = list(positional), {each.name for each in params if each.kind != "**"}
+    for parameter in params:
+        value: Value | None = None
+        if parameter.kind == "positional" and rest:
+            value = rest.pop(0)
+        elif parameter.name in keywords:
+            value = keywords[parameter.name]
+        elif parameter.kind == "*":
+            value = Value(Kind.TUPLE, data=frame.allocate(parameter, Object(items=tuple(rest))))
+        elif parameter.kind == "**":
+            others = {name: each for name, each in keywords.items() if name not in taken}
+            found = Object(items=(), entries=others)
+            value = Value(Kind.DICT, data=frame.allocate(parameter, found))
+        elif parameter.default is not None:
+            value = frame.evaluate(parameter.default)
+        frame.state.env[parameter.name] = proved(parameter, value)
 
 
 def _is_left_out(frame: Frame, name: str) -> bool:

@@ -1,7 +1,9 @@
-"""Files that are programs: what they do holds for all that they use."""
+"""What a file or a class is there for, by what it says: a program, whose doing holds for all that
+it uses, or tests."""
 
 from __future__ import annotations
 
+from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import dotted_name
 
@@ -40,4 +42,53 @@ def _makes_optimizer(statement: ir.Stmt) -> bool:
     match statement:
         case ir.Assign(value=ir.Call(func=func)):
             return dotted_name(func).removeprefix("torch.").startswith("optim.")
+    return False
+
+
+_FRAMEWORKS = ("pytest", "unittest")
+
+
+def holds_tests(body: ir.Body) -> bool:
+    """Whether the top level of a file defines tests: functions or methods called `test_...` that
+    check something, or any of that name where pytest or unittest is imported."""
+    tests = [
+        function
+        for statement in body
+        for function in (statement.body if isinstance(statement, ir.Class) else (statement,))
+        if is_named_test(function)
+    ]
+    return bool(tests) and (any(map(_imports_framework, body)) or any(map(_checks, tests)))
+
+
+def is_class_of_tests(node: ir.Class) -> bool:
+    """Whether a class without a constructor has methods called `test_...`, one of which checks
+    something: its tests are run by a framework that makes it anew for each."""
+    methods = [each for each in node.body if isinstance(each, ir.Function)]
+    made = any(method.name == "__init__" for method in methods)
+    return not made and any(is_named_test(each) and _checks(each) for each in methods)
+
+
+def is_named_test(node: ir.Node) -> bool:
+    """Whether pytest would collect a function by its name."""
+    return isinstance(node, ir.Function) and node.name.startswith("test_")
+
+
+def _checks(function: ir.Node) -> bool:
+    """Whether a function asserts something: by a statement, or by a call of such a name."""
+    for node in descendants(function):
+        match node:
+            case ir.Assert():
+                return True
+            case ir.Call(func=ir.Attribute(attr=name) | ir.Name(id=name)):
+                if name.startswith("assert"):
+                    return True
+    return False
+
+
+def _imports_framework(statement: ir.Stmt) -> bool:
+    match statement:
+        case ir.Import(names=names):
+            return any(each.name.partition(".")[0] in _FRAMEWORKS for each in names)
+        case ir.ImportFrom(module=module):
+            return module.partition(".")[0] in _FRAMEWORKS
     return False

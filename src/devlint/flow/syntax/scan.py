@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from devlint.flow.syntax import docstrings
 from devlint.flow.syntax.samples import Samples
 from devlint.flow.syntax.seen import Scan
-from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
+from devlint.flow.syntax.walk import descendants, docstring, first_parameter, self_attribute
 from devlint.model import ir
 from devlint.model.trees import dotted_name, root_name
-from devlint.policy import means
+from devlint.policy import docstrings, means
 
 TENSOR_ONLY = frozenset(
     "dim view permute unsqueeze unsqueeze_ is_cuda numel expand expand_as contiguous detach "
@@ -59,8 +58,7 @@ _OR_ARRAY = frozenset(
 def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arrays: bool) -> Scan:
     """Look over a function. `takes_tensors(func)` says how many arguments of a called function,
     from the first on, are tensors for sure; `has_arrays`, whether the file has to do with numpy."""
-    documented = docstrings.tensors(function)
-    found = Scan(body=function.body, tensors=set(documented), documented=documented)
+    found = Scan(body=function.body, tensors=set(docstrings.tensors(docstring(function))))
     this = first_parameter(function)
     called: set[ir.Node] = set()
     samples = Samples()

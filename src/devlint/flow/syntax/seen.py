@@ -18,8 +18,6 @@ class Scan:
 
     assigned: Counter[str] = field(default_factory=Counter)
     tensors: set[str] = field(default_factory=set)
-    documented: frozenset[str] = frozenset()
-    """Arguments that the docstring calls tensors; they are among the tensors."""
     used: set[str] = field(default_factory=set)
     """Names with an attribute that tensors alone have, or given to a function of tensors."""
     modules: set[str] = field(default_factory=set)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from devlint.flow.syntax.walk import mentions, nodes_of, targets
+from devlint.flow.syntax.walk import mentions, nodes_of, self_attribute, targets
 from devlint.model import ir
 from devlint.model.trees import dotted_name
 
@@ -54,13 +54,7 @@ def _of_all(
 def _lists(function: ir.Function | ir.Lambda, node: ir.Expr) -> Iterator[str]:
     if _is_zip(node):
         yield EACH
-    match node:
-        case ir.Display(items=items):
-            named = [(str(position), item) for position, item in enumerate(items)]
-        case ir.Mapping(items=entries):
-            named = [(str(k.value), item) for k, item in entries if isinstance(k, ir.Constant)]
-        case _:
-            return
+    named = _named(node) or ()
     columns = {} if isinstance(function, ir.Lambda) else _columns(function)
     for name, item in named:
         match item:
@@ -102,17 +96,20 @@ def _statements(function: ir.Function) -> Iterator[ir.Node]:
 
 
 def _parts(function: ir.Function, node: ir.Expr) -> Iterator[str]:
+    named = _named(node)
+    for name, item in [(WHOLE, node)] if named is None else named:
+        if _is_text(function, item, _MOST_STEPS):
+            yield name
+
+
+def _named(node: ir.Expr) -> list[tuple[str, ir.Expr]] | None:
+    """What a sequence or a dict is made of, by positions and keys; None of anything else."""
     match node:
         case ir.Display(items=items):
-            for position, item in enumerate(items):
-                if _is_text(function, item, _MOST_STEPS):
-                    yield str(position)
+            return [(str(position), item) for position, item in enumerate(items)]
         case ir.Mapping(items=entries):
-            for key, item in entries:
-                if isinstance(key, ir.Constant) and _is_text(function, item, _MOST_STEPS):
-                    yield str(key.value)
-        case _ if _is_text(function, node, _MOST_STEPS):
-            yield WHOLE
+            return [(str(k.value), item) for k, item in entries if isinstance(k, ir.Constant)]
+    return None
 
 
 def _is_text(function: ir.Function, node: ir.Expr, steps: int) -> bool:
@@ -140,13 +137,7 @@ def _is_text(function: ir.Function, node: ir.Expr, steps: int) -> bool:
 
 def _is_asked_as_text(function: ir.Function, name: str) -> bool:
     """Whether a name has a method called that texts alone have."""
-    return any(
-        isinstance(node, ir.Attribute)
-        and node.attr in _OF_TEXT
-        and isinstance(node.value, ir.Name)
-        and node.value.id == name
-        for node in _statements(function)
-    )
+    return any(self_attribute(node, name) in _OF_TEXT for node in _statements(function))
 
 
 def _bound(function: ir.Function, name: str) -> list[ir.Expr]:

@@ -54,11 +54,19 @@ def mentions(node: ir.Node, name: str) -> bool:
     return name in names_in(node)
 
 
-def self_attribute(node: ir.Expr, this: str) -> str:
+def self_attribute(node: ir.Node, this: str) -> str:
     """The attribute's name where a node is `self.attribute`, else ""."""
     if isinstance(node, ir.Attribute) and isinstance(node.value, ir.Name) and node.value.id == this:
         return node.attr
     return ""
+
+
+def stored_calls(nodes: Iterable[ir.Node], this: str) -> Iterator[ir.Call]:
+    """The calls of `self.part = call(...)`."""
+    for node in nodes:
+        if isinstance(node, ir.Assign) and isinstance(node.value, ir.Call):
+            if any(self_attribute(target, this) for target in node.targets):
+                yield node.value
 
 
 def first_parameter(function: ir.Function | ir.Lambda | None) -> str:
@@ -70,6 +78,14 @@ def is_static(function: ir.Function | ir.Lambda) -> bool:
     """Whether it is a method that gets no object: `@staticmethod`."""
     decorators = function.decorators if isinstance(function, ir.Function) else ()
     return any(dotted_name(each) == "staticmethod" for each in decorators)
+
+
+def docstring(function: ir.Function) -> str:
+    """The text at the beginning of a function, "" for none."""
+    match function.body[:1]:
+        case (ir.Evaluate(value=ir.Constant(value=str(text))),):
+            return text
+    return ""
 
 
 def uncalled(body: ir.Body) -> dict[str, list[ir.Name | ir.Attribute]]:
