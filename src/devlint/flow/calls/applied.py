@@ -65,18 +65,25 @@ def one_of(
     frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments, call: Call
 ) -> Value:
     """Call each of several functions, on a path of its own. What the arguments don't fit isn't the
-    one that is called here."""
-    before = frame.state
+    one that is called here. Of several objects only one is there, so its method has been called.
+    """
+    before, site = frame.state, frame.site
     found, ends = [], []
     options = value.data.options if isinstance(value.data, OneOf) else ()
     fitting = tuple(option for option in options if takes(option[0], args))
     for data, settled in fitting or options:
         frame.state = frame.fork(before)
         frame.state.known.update(settled)
+        if isinstance(data, ClassInfo):  # an object of its own
+            frame.site = (*site, data.node)
         found.append(_call(frame, node, (func, value.but(data=data)), args, call))
         ends.append(frame.state)
+    frame.site = site
     frame.state = reduce(join_states, ends)
     frame.state.known = dict(before.known)
+    for (data, _), end in zip(fitting or options, ends, strict=True):
+        if isinstance(data, Bound) and data.receiver.data in end.heap:
+            frame.state.heap[data.receiver.data] = end.heap[data.receiver.data]
     return join_all(found)
 
 
