@@ -3,10 +3,12 @@ generator function, something whose elements are what it yields."""
 
 from __future__ import annotations
 
+from functools import reduce
+
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN
-from devlint.flow.domain.state import Object, State
-from devlint.flow.domain.state_joins import join_states
-from devlint.flow.domain.value_joins import join_all, join_values
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.state_joins import End, join_ends
+from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Value
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
@@ -15,8 +17,6 @@ from devlint.flow.operations import unpacking
 from devlint.flow.operations.containers import lazily
 from devlint.model import ir
 from devlint.model.trees import called
-
-End = tuple[Value, State]
 
 _BESIDE = frozenset((ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN))
 """Said of whole branches, beside the condition that leads into them."""
@@ -36,15 +36,8 @@ def together(ends: list[End], settled: frozenset[str] = _BESIDE) -> End:
         others = [end for end in ends if end[1].known.get(key) is False]
         if holding and others and len(holding) + len(others) == len(ends):
             within = settled | {key}
-            return _join(together(holding, within), together(others, within), key)
-    joined = ends[0]
-    for end in ends[1:]:
-        joined = _join(joined, end, None)
-    return joined
-
-
-def _join(a: End, b: End, key: str | None) -> End:
-    return join_values(a[0], b[0], key), join_states(a[1], b[1], key)
+            return join_ends(together(holding, within), together(others, within), key)
+    return reduce(join_ends, ends)
 
 
 def is_generator(closure: Closure) -> bool:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.state_joins import join_states
+from devlint.flow.domain.state_joins import End, join_ends
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Kind, OneOf, Value
 from devlint.flow.frames.arguments import Arguments, Given, fits
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
@@ -68,7 +67,7 @@ def one_of(
     one that is called here. Of several objects only one is there, so its method has been called.
     """
     before, site = frame.state, frame.site
-    found, ends = [], []
+    ends = list[End]()
     options = value.data.options if isinstance(value.data, OneOf) else ()
     fitting = tuple(option for option in options if takes(option[0], args))
     for data, settled in fitting or options:
@@ -76,15 +75,15 @@ def one_of(
         frame.state.known.update(settled)
         if isinstance(data, ClassInfo):  # an object of its own
             frame.site = (*site, data.node)
-        found.append(_call(frame, node, (func, value.but(data=data)), args, call))
-        ends.append(frame.state)
+        given = _call(frame, node, (func, value.but(data=data)), args, call)
+        ends.append((given, frame.state))
     frame.site = site
-    frame.state = reduce(join_states, ends)
+    found, frame.state = reduce(join_ends, ends)
     frame.state.known = dict(before.known)
-    for (data, _), end in zip(fitting or options, ends, strict=True):
+    for (data, _), (_, end) in zip(fitting or options, ends, strict=True):
         if isinstance(data, Bound) and data.receiver.data in end.heap:
             frame.state.heap[data.receiver.data] = end.heap[data.receiver.data]
-    return join_all(found)
+    return found
 
 
 def takes(data: object, args: Arguments) -> bool:

@@ -18,8 +18,9 @@ from devlint.model import ir
 
 def settled(frame: Frame, node: ir.Expr, tested: Value = NOTHING) -> bool | None:
     """Whether a condition is known to hold or not to hold here. `tested` is its value, if that was
-    asked for: a function may have been told of a place."""
-    if tested.trait is Trait.ANSWER and isinstance(tested.data, bool):
+    asked for: a function may have been told of a place, or may have one answer only."""
+    answers = tested.trait is Trait.ANSWER or isinstance(node, ir.Call)
+    if answers and tested.kind is Kind.BOOL and isinstance(tested.data, bool):
         return tested.data
     match node:
         case ir.Constant(value=value):
@@ -250,7 +251,13 @@ def _of_a_type(frame: Frame, node: ir.Expr) -> bool | None:
     containers that are made here. Where a function runs on its own, what its parameters are is
     guessed by what is done to them."""
     subject, types = asked_types(frame, node) or (None, node)
-    value = frame.look_up(subject.id) if isinstance(subject, ir.Name) else None
+    match subject:
+        case ir.Name(id=name):
+            value = frame.look_up(name)
+        case ir.Subscript(value=ir.Name(), index=ir.Constant()):
+            value = frame.ask(subject)
+        case _:
+            return None
     if value is None or value.kind not in _TYPES or value.trait in (Trait.ANNOTATED, Trait.LAZY):
         return None
     if value.kind is Kind.TENSOR and value.origin is Origin.INPUT:

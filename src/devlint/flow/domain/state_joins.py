@@ -189,6 +189,18 @@ def widened(before: State, after: State) -> State:
     return wide
 
 
+End = tuple[Value, State]
+"""What a path gives, and the state that it leaves."""
+
+
+def join_ends(a: End, b: End, key: str | None = None) -> End:
+    """What one of two paths gives: of containers on both, what is known of each."""
+    state = join_states(a[1], b[1], key)
+    if a[0].kind is b[0].kind and a[0].kind.is_container:
+        return _join_bindings(state, a[0], b[0], key), state
+    return join_values(a[0], b[0], key), state
+
+
 def _join_bindings(
     state: State,
     a: Value,

@@ -282,7 +282,8 @@ def _item(found: Object, kind: Kind, index: Value) -> Value:
     if kind is Kind.DICT:
         if isinstance(index.data, str):
             return found.entries.get(index.data, found.element)
-        return found.elements()
+        spelled = index.kind is Kind.TUPLE or index.trait is Trait.SLICE
+        return NOTHING if spelled else found.elements()  # no dict of tensors has such keys
     if index.trait is Trait.SLICE:
         return Value(kind, data=None)
     if found.items is not None and isinstance(index.data, int):
