@@ -22,8 +22,8 @@ MEANINGS = frozenset((
     "counter", "data", "device", "device-index", "device-or-index", "dtype", "for-cuda",
     "goes-to-device", "host", "host-flag", "host-number", "index", "loader", "local-rank",
     "looks-up", "loss", "mixin", "model", "module", "namespace", "no-tensor", "pipeline",
-    "scheduler", "set-up", "skips", "speaks-of-devices", "tensor", "tokenizer", "trial-run",
-    "unused",
+    "sampler", "scheduler", "set-up", "skips", "speaks-of-devices", "tensor", "tokenizer",
+    "trial-run", "unused",
 ))  # fmt: skip
 """What a name may be taken to mean."""
 _REQUIRED = frozenset(("of", "pattern", "means", "reason", "changes", "stays"))

@@ -15,7 +15,7 @@ from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import NAMED, join_values
 from devlint.flow.domain.values import NOTHING, Kind, Value
-from devlint.flow.frames import library
+from devlint.flow.frames import library, protocols
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
@@ -84,6 +84,8 @@ def enter(frame: Frame, node: ir.With) -> None:
         if device is not None:
             frame.state.default, changed = device, True
             frame.default_is_lent = True
+        if value.kind is Kind.INSTANCE:
+            value = protocols.answer(frame, expression, value, "__enter__")
         if target is not None:
             frame.world.store(frame, target, NOTHING if value.kind is Kind.DEVICE else value)
     outside = frame.fork() if catches else None

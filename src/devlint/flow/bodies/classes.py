@@ -148,8 +148,14 @@ def _names(info: ClassInfo) -> list[str]:
 
 
 def is_named_for_data(info: ClassInfo) -> bool:
-    """Whether a class, or one of its bases, has the name of a data set or a transform."""
-    return any(means("data", name, "class") for name in _names(info))
+    """Whether a class, or one of its bases, has the name of a data set or a transform, or that of
+    a sampler, and is gone over."""
+    names = _names(info)
+    if any(means("data", name, "class") for name in names):
+        return True
+    return info.method("__iter__") is not None and any(
+        means("sampler", name, "class") for name in names
+    )
 
 
 def _role(info: ClassInfo) -> Role:

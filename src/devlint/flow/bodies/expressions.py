@@ -173,6 +173,8 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     frame.state.known = dict(outside.known)
     yes, no = branches[0][0], branches[1][0]
     questions.note_built(frame, test, yes)
+    if yes.kind in TENSORS and narrow.leaves_the_rest(frame, test, node.orelse):
+        return yes
     if key is None and {yes.kind, no.kind} <= _NAME_DEVICES and implications.has_keys(frame, test):
         return choices.merge_devices(frame, test, yes, no)
     if yes.kind in TENSORS and no.kind in TENSORS and yes.device != no.device:

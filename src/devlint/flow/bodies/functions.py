@@ -14,7 +14,7 @@ from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import before, required
 from devlint.flow.devices import ignored
 from devlint.flow.domain.derivation import Sort
-from devlint.flow.domain.keys import IS_NONE
+from devlint.flow.domain.keys import IS_NONE, is_local
 from devlint.flow.domain.lattice import UNKNOWN, Guarded
 from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.state import Heap, Object, State
@@ -61,6 +61,8 @@ def invoke(
     frame.world.step(len(frame.state.heap))
     state = State({}, Heap(frame.state.heap), known, frame.state.default)
     state.copies, state.busy = frame.state.copies, frame.state.busy
+    if frame.state.paths:
+        state.paths = {path: held for path, held in frame.state.paths.items() if is_local(path)}
     if is_part and frame.tells and isinstance(closure.node, ir.Function):
         frame.world.followed.add(closure.node)
     inner = Frame(
@@ -81,6 +83,7 @@ def invoke(
     _settle_absence(frame, inner)
     mark = len(frame.world.facts)
     value = _run(inner)
+    _carry(frame, inner, value)
     if is_part:
         _tell(inner, mark)
     if value.trace is not None and value.kind in TENSORS:
@@ -102,6 +105,21 @@ def invoke(
     return value
 
 
+def _carry(frame: Frame, inner: Frame, value: Value) -> None:
+    """What a function has stored in an object that isn't known and that it returns, such as the
+    options of a program (`args.device = ...`), is found by the name of that object."""
+    if value.kind is not Kind.UNKNOWN or not isinstance(value.data, Path) or not inner.state.paths:
+        return
+    text = value.data.text
+    bound = frame.state.env.get(text)
+    if not is_local(text) and bound is not None and bound.data != value.data:
+        return  # it is called by the name of another one
+    for name in [name for name, held in inner.state.env.items() if held.data == value.data]:
+        for path, held in inner.state.paths.items():
+            if path.startswith(f"{name}."):
+                frame.state.paths[text + path.removeprefix(name)] = held
+
+
 def _as_known(frame: Frame, value: Value) -> Value:
     """A value under the conditions that hold where it is handed on."""
     if not isinstance(value.device, Guarded):
@@ -119,7 +137,15 @@ def _leads_nowhere(
     given = [*positional, *keywords.values()]
     if closure.owner is not None and positional:
         given[0:1] = _of_object(frame, positional[0])
+    if any(_tells(frame, value) for value in given):
+        return False
     return all(value.kind in _UNINFORMATIVE for value in given)
+
+
+def _tells(frame: Frame, value: Value) -> bool:
+    """Whether something was stored in an object of which nothing else is known."""
+    text = value.data.text if isinstance(value.data, Path) else ""
+    return bool(text) and any(path.startswith(f"{text}.") for path in frame.state.paths)
 
 
 def _of_object(frame: Frame, receiver: Value) -> Iterable[Value]:
@@ -150,11 +176,12 @@ _FAR = 2
 
 def _goes_into_parts(around: Frame, closure: Closure, positional: list[Value]) -> bool:
     """Whether a function that was given a list or a dict calls itself with a tensor, as one that
-    moves a whole batch does: there it ends."""
-    if not positional or positional[0].kind is not Kind.TENSOR:
+    moves a whole batch does, or with another list: there it ends."""
+    given = around.state.env.get(closure.node.params[0].name) if positional else None
+    if given is None or not given.kind.is_container:
         return False
-    given = around.state.env.get(closure.node.params[0].name)
-    return given is not None and given.kind.is_container
+    part = positional[0]
+    return part.kind is Kind.TENSOR or (part.kind.is_container and part.data != given.data)
 
 
 def _forget(

@@ -180,6 +180,8 @@ def _call_method(
     if attr in moves.METHODS and not _defines(frame, base, attr):
         if attr != "type" or kind in TENSORS:
             return _move(frame, node, func, base, args)
+    if kind is Kind.INSTANCE and attr == "_asdict" and not args.all:
+        return attributes.dict_of(frame, node, base)
     if kind is Kind.INSTANCE and attr == "_replace":
         return fields.replaced(frame, node, base, args)
     if kind.is_container or _is_dict_of_modules(frame, base, attr):

@@ -39,11 +39,14 @@ def call_function(
     starred = any(argument.star for argument, _ in args.all)
     rest = _rest(frame, closure.node, args, receiver is not None) if starred else ""
     open_ended = starred and not rest
+    each = NOTHING
     if open_ended:
         give_away(frame, (value for _, value in args.all))
+        each = _of_star(frame, args)
         args = _before_stars(args)
         constructs = receiver is not None and closure.name == "__init__"
-        if not constructs and not any(value.kind in TENSORS for _, value in args.all):
+        known = (each, *(value for _, value in args.all))
+        if not constructs and not any(value.kind in TENSORS for value in known):
             return NOTHING
     flags = _flags(closure.node, receiver is not None)
     given = [
@@ -54,9 +57,10 @@ def call_function(
     keywords = {a.keyword or rest: value for a, value in given if a.keyword is not None or a.star}
     if receiver is not None:
         positional.insert(0, receiver)
-    if open_ended:  # nobody knows what the others are
+    if open_ended:  # what has to be given comes from the star, of the others nobody knows
         for parameter in closure.node.params[len(positional) :]:
-            keywords.setdefault(parameter.name, NOTHING)
+            asked = parameter.kind == "positional" and parameter.default is None
+            keywords.setdefault(parameter.name, each if asked else NOTHING)
     value = frame.world.invoke(frame, node, closure, positional, keywords)
     if closure.file is not frame.file and not frame.is_guest:
         value = _from_elsewhere(node, value, [*positional, *keywords.values()])
@@ -65,6 +69,16 @@ def call_function(
     if value.trait is Trait.EXITS and _is_left_to_subclasses(closure, receiver):
         return NOTHING
     return value
+
+
+def _of_star(frame: Frame, args: Arguments) -> Value:
+    """What the one star of a call unpacks, where that is alike and comes last:
+    `draw(*x.chunk(2))`."""
+    placed = [(argument.star, value) for argument, value in args.all if argument.keyword is None]
+    if [star for star, _ in placed if star] != ["*"] or placed[-1][0] != "*":
+        return NOTHING
+    found = frame.object(placed[-1][1])
+    return NOTHING if found is None or found.items is not None else found.element
 
 
 def _before_stars(args: Arguments) -> Arguments:

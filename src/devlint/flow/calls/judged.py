@@ -31,17 +31,21 @@ def is_told(frame: Frame, module: Value, inputs: Sequence[Given], args: Argument
     needed = (frame.place(value) for _, value in inputs if not meet.is_free(frame, value))
     if module.trait is Trait.SELF or any(difference(place, each) is not None for each in needed):
         return False
-    if _holds_objects(frame, module):
+    if _holds_objects(frame, module, _DEEPEST):
         return True
     places = [place, *(each for _, value in args.all for each in _places(frame, value, _DEEPEST))]
     return any(each != UNKNOWN and not isinstance(each, Symbol) for each in places)
 
 
-def _holds_objects(frame: Frame, module: Value) -> bool:
-    """Whether a module was given an object, of which its class knows nothing."""
+def _holds_objects(frame: Frame, module: Value, depth: int) -> bool:
+    """Whether a module or a part of it was given an object, of which its class knows nothing."""
     found = frame.object(module)
     held = () if found is None else found.entries.values()
-    return any(each.kind is Kind.INSTANCE for each in held)
+    return any(
+        each.kind in (Kind.INSTANCE, Kind.GENERATOR)
+        or (each.kind is Kind.MODULE and depth > 0 and _holds_objects(frame, each, depth - 1))
+        for each in held
+    )
 
 
 _DEEPEST = 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from devlint.flow.calls.contracts import alone_with, forward_of
@@ -15,12 +15,11 @@ from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.world import Parts, Returned
 from devlint.flow.modules.placement import place_module
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 
-Parts = tuple[Value | None, ...]
-"""Of several things that `forward` returns, each of which more is known; None for the others."""
 _STATEMENTS = 200
 """What may be run to find out what a `forward` returns."""
 _READ_BACK = Value(Kind.UNKNOWN, origin=Origin.MOVED)
@@ -32,30 +31,36 @@ def of_forward(frame: Frame, node: ir.Call, there: Value, module: Value) -> Valu
     """What a call of a module gives. `there` is a tensor where the module is."""
     told = [_told(frame, module, found) for found in frame.objects(module)]
     given = reduce(_either, told) if told else None
-    if not isinstance(given, tuple):
+    if given is None or isinstance(given, Value):
         return _part(node, there, given)
-    if all(part is None for part in given):
+    named = isinstance(given, Mapping)
+    parts = given.values() if isinstance(given, Mapping) else given
+    if all(part is None for part in parts):
         return there
-    items = tuple(_part(node, there, part) for part in given)
-    return Value(Kind.TUPLE, data=frame.allocate(node, Object(items=items)))
+    items = tuple(_part(node, there, part) for part in parts)
+    if isinstance(given, Mapping):
+        found = Object(items=(), entries=dict(zip(given, items, strict=True)))
+    else:
+        found = Object(items=items)
+    return Value(Kind.DICT if named else Kind.TUPLE, data=frame.allocate(node, found))
 
 
-def _told(frame: Frame, module: Value, found: Object) -> Value | Parts | None:
+def _told(frame: Frame, module: Value, found: Object) -> Returned:
     """What the class of one of the modules tells that are called."""
     method = forward_of(found)
     if method is None:
         return None
     returned = _returned(frame, module, method)
-    if isinstance(returned, Value):
+    if isinstance(returned, (Value, Mapping)):
         return returned
     return _beside(returned, _settings(method, found)) or None
 
 
-def _either(a: Value | Parts | None, b: Value | Parts | None) -> Value | Parts | None:
+def _either(a: Returned, b: Returned) -> Returned:
     """What one of two modules gives, of which nobody knows which is called."""
     if a == b:
         return a
-    if isinstance(a, Value) or isinstance(b, Value):
+    if isinstance(a, (Value, Mapping)) or isinstance(b, (Value, Mapping)):
         return _READ_BACK
     a, b = (a or (None,) * len(b or ())), (b or (None,) * len(a or ()))
     return tuple(map(_one, a, b)) if len(a) == len(b) else _READ_BACK
@@ -72,9 +77,7 @@ def _beside(parts: Parts | None, others: Parts | None) -> Parts:
     return tuple(a if a is not None else b for a, b in zip(parts, others, strict=True))
 
 
-def _returned(
-    frame: Frame, module: Value, method: tuple[ClassInfo, ir.Function]
-) -> Value | Parts | None:
+def _returned(frame: Frame, module: Value, method: tuple[ClassInfo, ir.Function]) -> Returned:
     """What a `forward` returns on the host, or no tensor at all, whatever it is given: of each
     thing where it returns several, None for the others. It is run once for that, with its module
     in a place that nobody knows."""
@@ -95,10 +98,15 @@ def _returned(
     return returned[function]
 
 
-def _together(ended: Frame, unknown: Value | None) -> Value | Parts | None:
+def _together(ended: Frame, unknown: Value | None) -> Returned:
     """What all returns of a function have in common; `unknown` stands for what isn't known at all:
     it may have been brought to the host."""
     values = [value for value, _ in ended.returns]
+    if len(values) == 1 and values[0].kind is Kind.DICT:
+        state = ended.returns[0][1]
+        row = state.heap.get(values[0].data)
+        if row is not None and row.items == () and row.entries:
+            return {name: _known(each, state, unknown) for name, each in row.entries.items()}
     if any(value.kind is not Kind.TUPLE for value in values):
         return _common([_known(*each, unknown) for each in ended.returns])
     held = [state.heap.get(value.data) for value, state in ended.returns]

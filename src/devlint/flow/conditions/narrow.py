@@ -65,6 +65,26 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
             unions.forget(frame, node)
 
 
+def leaves_the_rest(frame: Frame, test: ir.Expr, other: ir.Expr) -> bool:
+    """Whether `other` is what a test has found to be no tensor: `v` of
+    `v.to(device) if torch.is_tensor(v) else v`. All tensors are what the other branch gives."""
+    asked = asked_types(frame, test)
+    match test:
+        case _ if asked is not None:
+            subject, names = asked[0], dotted_types(frame, asked[1])
+            tensors = bool(names) and all(map(is_tensor_class, names))
+        case ir.Call(func=func, args=(given,)) if dotted(frame, func) == "torch.is_tensor":
+            subject, tensors = given.value, True
+        case ir.Call(func=func, args=(given, ir.Argument(value=ir.Constant(value="to")))) if (
+            dotted(frame, func) == "builtins.hasattr"
+        ):
+            subject, tensors = given.value, True
+        case _:
+            return False
+    same = isinstance(subject, ir.Name) and isinstance(other, ir.Name) and subject.id == other.id
+    return tensors and same
+
+
 def _narrow_to_none(frame: Frame, subject: ir.Expr) -> None:
     """A name, or an attribute that was taken for a tensor, stands for nothing."""
     match subject:

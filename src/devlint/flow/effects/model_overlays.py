@@ -38,18 +38,43 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
         elif (info := frame.class_of(value)) is not None:
             device = UNKNOWN if class_moves(info) or _holds_elsewhere(frame, value) else device
     collate = args.keyword("collate_fn")
-    if collate is not None and collate[1].kind not in (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY):
+    collator = None if collate is None else frame.class_of(collate[1])
+    collating = None if collator is None else collator.reached("__call__")
+    if collate is not None and isinstance(collate[1].data, Closure):
+        collating = collate[1].data
+    if collate is not None and collate[1].kind not in _COLLATE and collating is None:
         device = UNKNOWN
     parts: dict[str, Value] = {}
     if kind is Kind.LOADER:
         parts = _texts(frame, args) if collate is None else _lists(collate[1])
     told = Step(Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET, node)
     of = args.find((0, "dataset")) if kind is Kind.LOADER else None
-    made = Object(device=device, source=row.name, items=of and (of[1],), entries=parts, trace=told)
+    batch = NOTHING
+    if collate is not None and device == CPU and collating is not None:
+        receiver = () if collator is None else (collate[1],)
+        batch = _collated(frame, node, collating, receiver, told)
+    made = Object(device, of and (of[1],), parts, batch, row.name, trace=told)
     if kind is Kind.LOADER:
         pinning.argument(frame, node, args, device)
         workers.note_loader(frame, node, args)
     return Value(kind, data=frame.allocate(node, made), trace=told)
+
+
+_COLLATE = (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY)
+
+
+def _collated(
+    frame: Frame, node: ir.Call, collate: Closure, receiver: tuple[Value, ...], told: Step
+) -> Value:
+    """The object of the project that a function makes of samples of the host; NOTHING where it
+    makes no such object."""
+    sample = Value(Kind.BATCH, CPU, origin=Origin.LOADED, trace=told)
+    rows = Value(Kind.LIST, data=((node, "samples"), frame.site))
+    frame.state.heap[rows.data] = Object(element=sample)
+    before, frame.expecting = frame.expecting, True
+    made = frame.world.invoke(frame, node, collate, [*receiver, rows], {})
+    frame.expecting = before
+    return made if made.kind is Kind.INSTANCE and frame.class_of(made) is not None else NOTHING
 
 
 def _holds_elsewhere(frame: Frame, data_set: Value) -> bool:

@@ -12,6 +12,7 @@ from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.paths import Path, as_device, identity, path_value, place_of_path
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import (
     NONE,
     NOTHING,
@@ -87,7 +88,10 @@ def _zip(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
             frame.state.heap[value.data] = found
         return lazily(frame, node, Object(items=tuple(made)))
     if args.count == 1 and args.unpacked:  # nobody knows how many columns there are
-        return lazily(frame, node, Object(element=Value(Kind.TUPLE)))
+        each = unpacking.element_of(frame, unpacking.element_of(frame, args.all[0][1]))
+        column = Value(Kind.TUPLE, data=((node, "column"), frame.site))
+        frame.state.heap[column.data] = Object(element=each)
+        return lazily(frame, node, Object(element=column))
     sources = [known_items(frame, value) for _, value in args.positional()]
     if not args.unpacked and sources and all(map(unpacking.are_one_by_one, sources)):
         return rows(frame, node, zip(*sources, strict=False))
@@ -214,7 +218,10 @@ def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     entries = {name: value for name, (_, value) in args.keywords().items()}
     other = args.find(row.data or (0,))
     found = None if other is None else frame.object(other[1])
-    if found is not None and other is not None and other[1].kind is Kind.DICT:
+    pairs_of = None if other is None else _pairs(frame, other[1])
+    if pairs_of:
+        entries, found, element = {**pairs_of, **entries}, Object(items=()), NOTHING
+    elif found is not None and other is not None and other[1].kind is Kind.DICT:
         entries = {**found.entries, **entries}
         element = found.element
     else:
@@ -222,6 +229,19 @@ def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     known = not args.unpacked and (other is None or (found is not None and found.items == ()))
     made = Object(items=() if known else None, entries=entries, element=element)
     return Value(Kind.DICT, data=frame.allocate(node, made))
+
+
+def _pairs(frame: Frame, value: Value) -> dict[str, Value] | None:
+    """The entries of a dict that is made of pairs, where all of them are known."""
+    inside = [frame.object(each) for each in known_items(frame, value)]
+    found = dict[str, Value]()
+    for pair in inside if value.kind is not Kind.DICT else ():
+        match None if pair is None else pair.items:
+            case (Value(kind=Kind.STRING, data=str(name)), held):
+                found[name] = held
+            case _:
+                return None
+    return found or None
 
 
 def _default_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -266,9 +286,12 @@ def _random(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 
 def _choice(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """`random.choice(x)` is one of what iterating `x` yields."""
-    given = args.find((0, "seq"))
-    return NOTHING if given is None else unpacking.element_of(frame, given[1], given[0])
+    """`random.choice(x)` and `max(x)` are one of what iterating `x` yields; `max(x, y)` is one of
+    these."""
+    given = args.positional()
+    if len(given) > 1:
+        return join_all([value for _, value in given])
+    return unpacking.element_of(frame, given[0][1], given[0][0]) if given else NOTHING
 
 
 def _sum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

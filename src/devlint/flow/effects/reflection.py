@@ -95,11 +95,25 @@ def _declared(frame: Frame, args: Arguments) -> tuple[str, ...]:
     return () if info is None else tuple(name for name, _ in declared(info))
 
 
+def _type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`type(x)` of a container or of an object of the project makes another one."""
+    value = args.all[0][1] if args.count == 1 else NOTHING
+    info = frame.class_of(value)
+    if info is not None and value.kind in (Kind.INSTANCE, Kind.MODULE):
+        return Value(Kind.CLASS, data=info)
+    name = _TYPES.get(value.kind) if frame.object(value) is not None else None
+    return NOTHING if name is None or value.trait else library_value(f"builtins.{name}")
+
+
+_TYPES = {Kind.LIST: "list", Kind.TUPLE: "tuple", Kind.DICT: "dict"}
+
+
 REFLECTION: Mapping[str, Overlay] = {
     "as_dict": _as_dict,
     "as_tuple": _as_tuple,
     "fields": _fields,
     "getattr": _get_attribute,
     "setattr": _set_attribute,
+    "type": _type,
     "vars": _vars,
 }

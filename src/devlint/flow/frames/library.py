@@ -13,7 +13,7 @@ from devlint.flow.domain.keys import (
     HOST_CHOSEN,
 )
 from devlint.flow.domain.lattice import Device, Guarded, Symbol, conditions
-from devlint.flow.domain.paths import path_value
+from devlint.flow.domain.paths import Path, path_value
 from devlint.flow.domain.values import Condition, Kind, Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
@@ -111,6 +111,9 @@ def held(frame: Frame, name: str, attr: str) -> Value | None:
     """What an object that a name stands for has under an attribute; or one of several objects: a
     flag in which they differ tells which."""
     value = frame.look_up(name)
+    if value is not None and isinstance(value.data, Path):  # what was stored in it here
+        paths = frame.state.paths
+        return paths.get(f"{name}.{attr}") or paths.get(f"{value.data.text}.{attr}")
     found = None if value is None else frame.object(value)
     return None if found is None else found.entries.get(attr)
 

@@ -139,6 +139,13 @@ class Steps:
         self.taken = self.free = 0
 
 
+Parts = tuple[Value | None, ...]
+"""Of several things that a `forward` returns, each of which more is known; None for the others."""
+Named = Mapping[str, Value | None]
+"""The same of a dict that it returns."""
+Returned = Value | Parts | Named | None
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class World:
     """What the frames of one interpretation share."""
@@ -181,9 +188,7 @@ class World:
     """Containers of modules of which it is known that a method fills them."""
     reused: dict[ir.If, bool] = field(default_factory=dict)
     """How the tests of caches end while a method runs that finds there what it needs."""
-    returned: dict[ir.Function, Value | tuple[Value | None, ...] | None] = field(
-        default_factory=dict
-    )
+    returned: dict[ir.Function, Returned] = field(default_factory=dict)
     """What `forward` methods return that is no tensor, or on the host wherever their module is; of
     those that return several things, for each."""
     wraps: list[Fact] = field(default_factory=list)

@@ -108,6 +108,8 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         made = held(frame, base.data, node) if isinstance(base.data, Typed) else None
         if made is not None:
             return made
+        if frame.state.paths and (stored := frame.state.paths.get(f"{base.data.text}.{attr}")):
+            return stored
         inner = path_value(f"{base.data.text}.{attr}", base.data.given)
         return (
             inner.but(trait=Trait.PLACER)

@@ -140,17 +140,19 @@ def _set_default(frame: Frame, node: ir.Call, base: Value, found: Object, args: 
 
 
 def _keys(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    return lazily(frame, node, Object(items=known_items(frame, base) or None))
+    keys = known_items(frame, base) if base.kind is Kind.DICT else ()
+    return lazily(frame, node, Object(items=keys or None))
 
 
 def _values(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    if known_items(frame, base):
+    if base.kind is Kind.DICT and known_items(frame, base):
         return lazily(frame, node, Object(items=tuple(found.entries.values())))
     return lazily(frame, node, Object(element=found.elements()))
 
 
 def _items(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    if keys := known_items(frame, base):
+    keys = known_items(frame, base) if base.kind is Kind.DICT else ()
+    if keys:
         return rows(frame, node, zip(keys, found.entries.values(), strict=True))
     return pairs(frame, node, NOTHING, found.elements())
 

@@ -33,6 +33,9 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
             trace = Step(Sort.LOADED, node, trace)
         if found is not None and found.managed:
             return Value(Kind.UNKNOWN, trait=Trait.MANAGED)
+        made = None if found is None else frame.object(found.element)
+        if found is not None and made is not None and node is not None and not placed:
+            return found.element.but(data=frame.allocate(node, made))  # each time another one
         ref = (value.data if node is None else node, frame.site)
         parts = {} if found is None else found.entries
         lists = frozenset(name for name, part in parts.items() if part.kind is Kind.LIST)
@@ -71,12 +74,16 @@ _MOST_ITEMS = 4
 
 def known_items(frame: Frame, source: Value) -> tuple[Value, ...]:
     """What iterating over a value yields, where that is known one by one."""
-    found = frame.object(source) if source.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT) else None
+    found = frame.object(source) if source.kind in _GONE_THROUGH else None
     if found is None or found.items is None:
         return ()
     if source.kind is Kind.DICT:
         return tuple(Value(Kind.STRING, data=key) for key in found.entries)
     return found.items
+
+
+_GONE_THROUGH = (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.INSTANCE)
+"""What may have items; of objects those of a named tuple."""
 
 
 def are_one_by_one(items: tuple[Value, ...]) -> bool:
@@ -158,7 +165,7 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
         for item, part in zip(target.items, unpack(frame, value, target.items), strict=True):
             bind(frame, item, part)
     elif isinstance(target, ir.Starred):
-        bind(frame, target.value, NOTHING)
+        bind(frame, target.value, value if value.kind is Kind.LIST else NOTHING)
     elif isinstance(target, (ir.Attribute, ir.Subscript)):
         frame.world.store(frame, target, value)
 
@@ -219,8 +226,10 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
     count = len(targets)
     found = frame.object(value)
     starred = any(isinstance(target, ir.Starred) for target in targets)
-    if found is not None and found.items is not None and not starred:
-        if len(found.items) == count:
+    if found is not None and found.items is not None:
+        if starred and (parts := _with_rest(frame, value, found.items, targets)):
+            return parts
+        if len(found.items) == count and not starred:
             return list(found.items)
     if value.kind is Kind.BATCH:
         whole = value.but(scalar=None, data=value.batch)
@@ -237,6 +246,19 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
     if value.kind is Kind.UNKNOWN and not starred:
         return [_part(value, index) for index in range(count)]
     return [NOTHING] * count
+
+
+def _with_rest(
+    frame: Frame, value: Value, items: tuple[Value, ...], targets: tuple[ir.Expr, ...]
+) -> list[Value]:
+    """What `first, *rest` gets of items that are known; nothing where there are too few."""
+    at = next(n for n, target in enumerate(targets) if isinstance(target, ir.Starred))
+    after = len(targets) - at - 1
+    end = len(items) - after
+    if end < at:
+        return []
+    rest = Value(Kind.LIST, data=frame.allocate(targets[at], Object(items=items[at:end])))
+    return [*items[:at], rest, *items[end:]]
 
 
 def _listed(frame: Frame, target: ir.Expr, part: Value, position: int) -> Value:

@@ -231,16 +231,17 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
                     found.parts.setdefault(target.id, []).append(node.value.value.id)
             if isinstance(node.value, ir.Name) and isinstance(target, ir.Display):
                 found.data |= {node.value.id} & {i.id for i in target.items if type(i) is ir.Name}
-            found.answers |= not isinstance(target, (ir.Name, ir.Display))
-            if isinstance(node.value, ir.Call) and self_attribute(target, this):
-                found.makes |= _may_make(node.value.func)
-                found.registers |= dotted_name(node.value.func).endswith("nn.Parameter")
+            found.answers |= _changes(target)
+            for stored, value in _pairs(target, node.value):
+                if isinstance(value, ir.Call) and self_attribute(stored, this):
+                    found.makes |= _may_make(value.func)
+                    found.registers |= dotted_name(value.func).endswith("nn.Parameter")
     elif isinstance(node, ir.Return):
         nothing = isinstance(node.value, ir.Constant) and node.value.value is None
         found.answers |= node.value is not None and not nothing
         found.returned.append(node.value)
     elif isinstance(node, (ir.Augment, ir.For)):
-        found.answers |= isinstance(node, ir.Augment) and not isinstance(node.target, ir.Name)
+        found.answers |= isinstance(node, ir.Augment) and _changes(node.target)
         _target(found, node.target, this)
     elif isinstance(node, ir.With):
         for _, entered in node.items:
@@ -248,6 +249,23 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
                 _target(found, entered, this)
     elif isinstance(node, (ir.Function, ir.Class)):
         found.assigned[node.name] += 1
+
+
+def _pairs(target: ir.Expr, value: ir.Expr | None) -> Iterator[tuple[ir.Expr, ir.Expr | None]]:
+    """What an assignment stores where: `self.a, self.b = a, b`."""
+    match target, value:
+        case (ir.Display(items=targets), ir.Display(items=items)) if len(targets) == len(items):
+            for each, item in zip(targets, items, strict=True):
+                yield from _pairs(each, item)
+        case _:
+            yield target, value
+
+
+def _changes(target: ir.Expr) -> bool:
+    """Whether an assignment to a target changes an object: `self.a, self.b = a, b`."""
+    if isinstance(target, ir.Display):
+        return any(map(_changes, target.items))
+    return not isinstance(target.value if isinstance(target, ir.Starred) else target, ir.Name)
 
 
 def _traces(node: ir.Expr | None) -> bool:
