@@ -25,7 +25,7 @@ from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, IS_NONE
 from devlint.flow.domain.lattice import UNKNOWN, Device, conditions, join, only_host
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object, State
-from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.traits import REGISTERED, Trait
 from devlint.flow.domain.value_joins import join_values
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import Role
@@ -269,9 +269,14 @@ def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -
                 entries[name] = _unreleased(
                     value
                 )  # else a base that isn't seen may have set it before
+    kept = dict(before.entries)
+    for end in moved:  # what is registered has gone with its module
+        for name, value in end.entries.items():
+            if name in kept and value.trait in REGISTERED:
+                kept[name] = value.but(device=device)
     trace = moved[0].trace if moved else before.trace
     return replace(
-        before, device=device, entries=entries if is_self else before.entries, trace=trace,
+        before, device=device, entries=entries if is_self else kept, trace=trace,
         guarded=any(end.guarded for end in moved),
     )  # fmt: skip
 
