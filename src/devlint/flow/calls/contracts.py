@@ -132,6 +132,7 @@ def _followed(
     if args.unpacked or function in frame.world.tried:
         return _Run(set(), marks, marks)
     alone = alone_with(frame, method, frame.known_in(owner.file))
+    alone.site = (*frame.site, function)  # a call has led there, with what it gives
     given = _marked(alone, args, inputs)
     rest = [value for argument, value in given.all if argument.keyword is None]
     unpacking.bind_parameters(

@@ -30,7 +30,6 @@ def fill(frame: Frame, made: Value, info: ClassInfo, args: Arguments) -> None:
 
 
 COPIES = ("dataclasses.replace", "copy.replace")
-NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
 
 
 def namespace(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:

@@ -13,6 +13,7 @@ from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.effects import saved, transfer, workers
 from devlint.flow.facts import ApiCall
 from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.fields import NAMESPACES
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import EXITS
 from devlint.flow.modules import wrapping
@@ -44,7 +45,7 @@ def call_library(
         applied.run_on_example(frame, node, args, applied.EXAMPLES[name], call)
     if name == "functools.partial":
         return applied.partial(args)
-    if name in fields.NAMESPACES:
+    if name in NAMESPACES:
         return fields.namespace(frame, node, name, args)
     if name == "collections.namedtuple":
         return fields.named_tuple(frame, args)

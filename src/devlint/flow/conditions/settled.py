@@ -10,10 +10,12 @@ from devlint.flow.conditions.answered import answered
 from devlint.flow.domain.lattice import Guarded, Known
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import NOTHING, PROVED, Kind, Origin, Value
+from devlint.flow.frames.fields import NAMESPACES
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import asked_types, dotted, dotted_types, is_builtin
 from devlint.model import ir
+from devlint.model.trees import is_named
 
 
 def settled(frame: Frame, node: ir.Expr, tested: Value = NOTHING) -> bool | None:
@@ -122,7 +124,11 @@ def _given_flag(frame: Frame, node: ir.Expr) -> bool | None:
 
 def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
     """What a flag is that an object has kept: what it was told of a place, or what its constructor,
-    which is running, has set a moment ago. Others later methods may change."""
+    which is running, has set a moment ago, or what an object that a call has led to was given once
+    and for all."""
+    kept = _kept(frame, node)
+    if kept is not None and kept.kind is Kind.BOOL and isinstance(kept.data, bool):
+        return kept.data
     this = frame.look_up(node.value.id) if isinstance(node.value, ir.Name) else None
     found = None if this is None else frame.object(this)
     value = None if found is None else found.entries.get(node.attr)
@@ -193,20 +199,26 @@ def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
 
 
 def _held_text(frame: Frame, node: ir.Expr) -> Value | None:
-    """What a name holds, or an object that a call has led to under a name that only constructors
-    store: other methods may change the rest."""
+    """What a name holds, or an object that was given it once and for all."""
     match node:
         case ir.Name(id=name):
             return frame.look_up(name)
-        case ir.Attribute(value=ir.Name(id=name), attr=attr) if frame.site:
-            holder = frame.look_up(name)
-            found = None if holder is None else frame.object(holder)
-            if found is None or not isinstance(found.source, ClassInfo):
-                return None
-            if attr in frame.world.written or attr in _stored_later(found.source):
-                return None
-            return found.entries.get(attr)
+        case ir.Attribute():
+            return _kept(frame, node)
     return None
+
+
+def _kept(frame: Frame, node: ir.Attribute) -> Value | None:
+    """What an object that a call has led to has under a name that only constructors store: other
+    methods may change the rest."""
+    if not frame.site or not is_named(node.value):
+        return None
+    found = frame.object(frame.ask(node.value))
+    if found is None or node.attr not in found.entries or node.attr in frame.world.written:
+        return None
+    if isinstance(found.source, ClassInfo):
+        return None if node.attr in _stored_later(found.source) else found.entries[node.attr]
+    return found.entries[node.attr] if found.source in NAMESPACES else None
 
 
 def _stored_later(info: ClassInfo) -> set[str]:

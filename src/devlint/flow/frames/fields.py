@@ -8,6 +8,9 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.model import ir
 from devlint.model.trees import last_name
 
+NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
+"""Plain objects that have what they are given under its names."""
+
 
 def is_field(info: ClassInfo, attr: str) -> bool:
     """Whether whoever makes an object of a class decides what it has under a name: what the class
