@@ -25,7 +25,7 @@ from devlint.flow.domain.lattice import (
 )
 from devlint.flow.domain.paths import Path, place_of_path
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import MADE, Kind, Origin, Value
+from devlint.flow.domain.values import MADE, TENSORS, Kind, Origin, Value
 from devlint.flow.effects.host import class_of
 from devlint.flow.effects.sending import is_sent
 from devlint.flow.facts import Elsewhere, Fact, HostRead, Indexing, Join, ModuleCall, Operand, Role
@@ -52,9 +52,9 @@ def note_brought(
         return
     given = by_parameter(function, args, has_receiver)
     for (argument, _), (name, value) in zip(args.all, given, strict=True):
-        holds = value.kind.is_container or value.kind is Kind.INSTANCE
-        held = frame.object(value) if holds else None
-        value = value if held is None else held.elements()
+        inside = list(_inside(frame, value, _DEEPEST))
+        away = (each for each in inside if may_be_accelerator(frame.place(each)))
+        value = next(away, inside[0] if inside else value)
         place, key = frame.place(value), (closure.file.path, closure.qualname, name)
         given_here = frame.world.brought.setdefault(key, set())
         earnest = listens and not is_trial(frame)
@@ -71,6 +71,20 @@ def note_brought(
             or (listens and _is_left(frame, place))
         ):
             given_here.add(True)
+
+
+_DEEPEST = 3
+
+
+def _inside(frame: Frame, value: Value, depth: int) -> Iterator[Value]:
+    """What is given, or the tensors in what is given: in a list of pairs."""
+    holds = value.kind.is_container or value.kind is Kind.INSTANCE
+    held = frame.object(value) if holds and depth else None
+    for each in (value,) if held is None else held.inside:
+        if held is None or each.kind in TENSORS:
+            yield each
+        elif frame.object(each) is not None:
+            yield from _inside(frame, each, depth - 1)
 
 
 _UNPROVEN = (Trait.PART, Trait.BESIDE)

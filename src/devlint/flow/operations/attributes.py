@@ -38,6 +38,7 @@ from devlint.flow.operations.own_device import (
 from devlint.flow.operations.unpacking import child_of, part_of_encoding
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
+from devlint.policy import means
 from devlint.torchapi.spellings import CONTEXT, FUNCTION, is_function_class
 
 _ABOUT_DEVICES = frozenset(("device", "is_cuda", "get_device"))
@@ -190,6 +191,8 @@ def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if frame.world.table.get(f"torch.Tensor.{attr}") is not None:
         return Value(Kind.METHOD, data=Bound(base, node.value, f"torch.Tensor.{attr}"))
     if base.kind is Kind.BATCH:
+        if base.origin is Origin.MOVED and means("host-number", attr, "variable"):
+            return NOTHING  # its class decides what of it moves: lengths stay on the host
         return base.alike(scalar=None, trait=Trait.PART, data=base.batch)
     return NOTHING
 
