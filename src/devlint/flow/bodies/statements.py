@@ -108,6 +108,10 @@ def _store_item(
     `index_put_` moves it, unlike a read. But at places that a tensor or a list names, several
     values must be where the base is."""
     base, index = frame.evaluate(target.value), frame.evaluate(target.index)
+    if base.kind is Kind.TENSOR and base.scalar is None and isinstance(target.value, ir.Name):
+        if _is_element(index):
+            base = base.but(scalar=False)
+            frame.state.env[target.value.id] = base
     if base.kind is Kind.TENSOR and value.kind is Kind.TENSOR and value.scalar is False:
         parts = operators.index_parts(frame, target.index, index)
         arrivals.by_index(frame, base, parts)
@@ -122,6 +126,11 @@ def _store_item(
     else:
         containers.store_item(frame, base, index, value)
         stores.put_in(frame, target, value)
+
+
+def _is_element(index: Value) -> bool:
+    """Whether what has such an index has a dimension: `x[3]`, `x[1:]`, `x[mask]`."""
+    return index.kind in (Kind.NUMBER, Kind.TENSOR) or index.trait is Trait.SLICE
 
 
 def _picks(index: Value) -> bool:

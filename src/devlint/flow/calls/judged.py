@@ -40,7 +40,7 @@ def is_told(frame: Frame, module: Value, inputs: Sequence[Given], args: Argument
 def _holds_objects(frame: Frame, module: Value, depth: int) -> bool:
     """Whether a module or a part of it was given an object, of which its class knows nothing."""
     found = frame.object(module)
-    held = () if found is None else found.entries.values()
+    held = () if found is None else found.inside
     return any(
         each.kind in (Kind.INSTANCE, Kind.GENERATOR)
         or (each.kind is Kind.MODULE and depth > 0 and _holds_objects(frame, each, depth - 1))

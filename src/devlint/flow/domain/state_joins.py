@@ -55,8 +55,12 @@ def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
 
 def _entry(found: Object, name: str, other: Value) -> Value:
     """An entry; where it isn't known one by one, what may stand there; else the other side's."""
-    opened = found.items is None and (found.element is not NOTHING or found.source is None)
-    return found.entries.get(name, found.element if opened else other)
+    if name in found.entries:
+        return found.entries[name]
+    if found.items is None and found.element is not NOTHING:
+        return found.element
+    opened = found.items is None and found.source is None
+    return found.elements() if opened else other  # most likely it is what the others are
 
 
 def _join_elements(a: Object, b: Object, items: tuple[Value, ...] | None, key: str | None) -> Value:

@@ -38,10 +38,7 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
         elif (info := frame.class_of(value)) is not None:
             device = UNKNOWN if class_moves(info) or _holds_elsewhere(frame, value) else device
     collate = args.keyword("collate_fn")
-    collator = None if collate is None else frame.class_of(collate[1])
-    collating = None if collator is None else collator.reached("__call__")
-    if collate is not None and isinstance(collate[1].data, Closure):
-        collating = collate[1].data
+    collating = None if collate is None else _called(frame, collate[1])
     if collate is not None and collate[1].kind not in _COLLATE and collating is None:
         device = UNKNOWN
     parts: dict[str, Value] = {}
@@ -50,9 +47,8 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
     told = Step(Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET, node)
     of = args.find((0, "dataset")) if kind is Kind.LOADER else None
     batch = NOTHING
-    if collate is not None and device == CPU and collating is not None:
-        receiver = () if collator is None else (collate[1],)
-        batch = _collated(frame, node, collating, receiver, told)
+    if collating is not None and device == CPU:
+        batch = _collated(frame, node, *collating, told)
     made = Object(device, of and (of[1],), parts, batch, row.name, trace=told)
     if kind is Kind.LOADER:
         pinning.argument(frame, node, args, device)
@@ -61,6 +57,16 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
 
 
 _COLLATE = (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY)
+
+
+def _called(frame: Frame, value: Value) -> tuple[Closure, tuple[Value, ...]] | None:
+    """The function of the project that a call of a value runs, and what it is given before all
+    else."""
+    if isinstance(value.data, Closure):
+        return value.data, ()
+    info = frame.class_of(value)
+    method = None if info is None else info.reached("__call__")
+    return None if method is None else (method, (value,))
 
 
 def _collated(

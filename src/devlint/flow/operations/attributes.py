@@ -284,7 +284,8 @@ def _of_class_instance(
 
 
 _HAVE_PLACES = frozenset(
-    (Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.LOADER, Kind.LIST, Kind.TUPLE, Kind.DICT)
+    (Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.LOADER, Kind.LIST, Kind.TUPLE, Kind.DICT,
+     Kind.GENERATOR, Kind.DISTRIBUTION, Kind.INSTANCE)
 )
 
 
@@ -295,7 +296,8 @@ def _property(frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute) ->
     if node.attr == "device" and info.is_module and frame.place(base) != UNKNOWN:
         return Value(Kind.DEVICE, frame.place(base))
     value = protocols.answer(frame, node, base, node.attr)
-    named = value.kind is Kind.DEVICE and isinstance(value.device, (Known, Guarded))
+    names = value.kind in (Kind.DEVICE, Kind.STRING)
+    named = names and isinstance(value.device, (Known, Guarded))
     if named or value.kind in _HAVE_PLACES:
         return value
     if isinstance(node.value, ir.Name) and base.trait is Trait.SELF:
