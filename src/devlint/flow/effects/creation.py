@@ -37,6 +37,8 @@ def _create(use: Use) -> Value:
     trait = _REGISTERED.get(row.name) or (
         Trait.LEAF if grad and row.effect is Effect.CREATE else rows
     )
+    if not row.device and use.args.keyword("device") is not None:
+        return Value(Kind.TENSOR, UNKNOWN)  # it is refused, which a rule tells
     if use.args.gives(("out",)):
         return Value(Kind.TENSOR, UNKNOWN)  # it is written into another
     if device is not None:

@@ -284,8 +284,18 @@ def _of_class_instance(
 
 
 _HAVE_PLACES = frozenset(
-    (Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.LOADER, Kind.LIST, Kind.TUPLE, Kind.DICT,
-     Kind.GENERATOR, Kind.DISTRIBUTION, Kind.INSTANCE)
+    (
+        Kind.TENSOR,
+        Kind.BATCH,
+        Kind.MODULE,
+        Kind.LOADER,
+        Kind.LIST,
+        Kind.TUPLE,
+        Kind.DICT,
+        Kind.GENERATOR,
+        Kind.DISTRIBUTION,
+        Kind.INSTANCE,
+    )
 )
 
 
