@@ -231,9 +231,11 @@ def test_results_have_as_many_dimensions_as_claimed(tried: dict[str, Sample]) ->
             continue
         operands = [each.args[place] for place in each.places]
         most = max((value.dim() for value in operands if isinstance(value, Tensor)), default=-1)
+        listed = first_tensor(operands)
         right = {
             Dims.NONE: tensor.dim() == 0,
             Dims.SOME: tensor.dim() > 0,
+            Dims.STACK: listed is not None and tensor.dim() == listed.dim() + 1,
             Dims.SHAPE: True,
             Dims.DATA: True,
             Dims.REDUCE: len(each.args) > 1 or tensor.dim() == 0,
