@@ -13,15 +13,9 @@ tests/conformance/outcomes/, where the tests find it.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import datetime
 import json
-import os
-import queue
 import re
-import subprocess
 import sys
-import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,13 +24,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # before this folder, which has a module of the same name
 
 import torch  # noqa: E402
+from answering import accelerator, answer_lines, ask_all  # noqa: E402
 from conformance import suite  # noqa: E402
 from conformance.suite import Case, Outcome  # noqa: E402
 
 from devlint import emulate  # noqa: E402
-
-PATIENCE = 60.0
-"""Seconds that a case may take on a real accelerator."""
 
 
 def ran(case: Case) -> Outcome:
@@ -63,79 +55,17 @@ def on_plain_cpu(cases: list[Case]) -> Iterator[tuple[Case, Outcome]]:
 
 
 def on_device(cases: list[Case]) -> Iterator[tuple[Case, Outcome]]:
-    worker = Worker()
-    try:
-        for case in cases:
-            yield case, worker.ask(case)
-    finally:
-        worker.stop()
-
-
-class Worker:
-    """A process that runs cases on the accelerator, and another one if it ends."""
-
-    def __init__(self) -> None:
-        self.start()
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, __file__, "--worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.answers: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self.listen, args=(self.process, self.answers), daemon=True).start()
-
-    @staticmethod
-    def listen(process: subprocess.Popen[str], answers: queue.Queue[str]) -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            answers.put(line)
-        answers.put("")
-
-    def stop(self) -> int:
-        self.process.kill()
-        return self.process.wait()
-
-    def ask(self, case: Case) -> Outcome:
-        """The outcome; a broken one only if a fresh process breaks as well."""
-        for _ in range(2):
-            outcome = self.asked_once(case)
-            if not broken(outcome):
-                break
-            self.stop()
-            self.start()
-        return outcome
-
-    def asked_once(self, case: Case) -> Outcome:
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(case.id + "\n")
-            self.process.stdin.flush()
-            answer = self.answers.get(timeout=PATIENCE)
-        except queue.Empty:
-            return Outcome(raised=f"Crash: no answer within {PATIENCE:.0f} seconds")
-        except BrokenPipeError:
-            answer = ""
-        if not answer:
-            return Outcome(raised=f"Crash: the process ended with {self.process.wait()}")
-        return Outcome.read(json.loads(answer))
-
-
-def broken(outcome: Outcome) -> bool:
-    """Whether the process is of no further use: CUDA does not recover from errors of its own."""
-    raised = outcome.raised or ""
-    return raised.startswith("Crash: ") or "CUDA error" in raised
+    command = [sys.executable, __file__, "--worker"]
+    answers = ask_all([case.id for case in cases], command, jobs=1)
+    for case, answer in zip(cases, answers, strict=True):
+        crash = answer.get("crash")
+        yield case, Outcome(raised=f"Crash: {crash}") if crash else Outcome.read(answer)
 
 
 def work() -> None:
-    """Answer the ids of cases on standard input with their outcomes, one a line."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the cases print is no answer
+    """Answer the ids of cases with their outcomes."""
     cases = {case.id: case for case in suite.load()}
-    for line in sys.stdin:
-        print(json.dumps(ran(cases[line.strip()]).record()), file=answers, flush=True)
+    answer_lines(lambda name: ran(cases[name]).record())
 
 
 # --- what is told ----------------------------------------------------------------------------
@@ -182,29 +112,17 @@ def tell_plain_cpu(results: Iterator[tuple[Case, Outcome]]) -> None:
     print(f"of {whole} cases that pass on an accelerator, {passed} pass without one")
 
 
-def driver() -> str:
-    """The version of the driver, or "" where nobody says it."""
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
-    with contextlib.suppress(OSError, subprocess.CalledProcessError):
-        return subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
-    return ""
-
-
 def written(results: list[tuple[Case, Outcome]]) -> Path:
     """The file that now holds these outcomes."""
-    card = torch.cuda.get_device_name(0)
+    machine = accelerator()
     data = {
-        "card": card,
-        "devices": torch.cuda.device_count(),
-        "torch": torch.__version__,
-        "driver": driver(),
-        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        **machine,
         "outcomes": {
             case.id: {"code": case.digest, **outcome.record()} for case, outcome in results
         },
     }
     suite.OUTCOMES.mkdir(exist_ok=True)
-    name = re.sub(r"[^A-Za-z0-9.+-]+", "-", f"{card}-torch{torch.__version__}")
+    name = re.sub(r"[^A-Za-z0-9.+-]+", "-", f"{machine['card']}-torch{torch.__version__}")
     path = suite.OUTCOMES / f"{name}.json"
     path.write_text(json.dumps(data, indent=1) + "\n", "utf-8")
     return path

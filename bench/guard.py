@@ -4,6 +4,7 @@
     python bench/guard.py --only tiny --repeat 41
     python bench/guard.py --json results.json
     python bench/guard.py --shares --steps 0
+    python bench/guard.py --device cuda               on this machine's own accelerator
 
 In each round every variant runs a block of the same calls, one after the other in a random order;
 a figure is the median over rounds of its time (CPU seconds of one thread, the median of the calls
@@ -20,6 +21,8 @@ its place.
 A training run turns its guard on once, so the first calls after each change aren't counted: Python
 runs them slower, guard or not, until it knows torch's class of modules again. Memory is what 10,000
 small steps leave behind.
+
+On an accelerator a call has ended when its kernels have, so there it is seconds of a clock.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ sys.path.insert(0, str(ROOT / "src"))  # this checkout's devlint, whichever is i
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from accelerate.hooks import attach_align_device_hook, remove_hook_from_submodules  # noqa: E402
+from answering import accelerator  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 from torch.nn.modules.module import register_module_forward_pre_hook  # noqa: E402
 
@@ -140,12 +144,12 @@ SUBJECTS = {
 class Runs:
     """A model at work."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, device: str) -> None:
         torch.manual_seed(0)
-        self.subject = subject
-        self.model = subject.make()
-        self.inputs = subject.inputs()
-        self.targets = torch.zeros(len(self.inputs), dtype=torch.long)
+        self.subject, self.device = subject, device
+        self.model = subject.make().to(device)
+        self.inputs = subject.inputs().to(device)
+        self.targets = torch.zeros(len(self.inputs), dtype=torch.long, device=device)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.001)
 
     def once(self) -> None:
@@ -158,13 +162,20 @@ class Runs:
         self.optimizer.step()
 
     def block(self, times: int) -> float:
-        """CPU seconds of one call: the median of several."""
+        """Seconds of one call: the median of several."""
         found: list[float] = []
         for _ in range(times):
-            start = time.process_time()
+            start = self.now()
             self.once()
-            found.append(time.process_time() - start)
+            found.append(self.now() - start)
         return median(found)
+
+    def now(self) -> float:
+        """Seconds: of this process's CPU, or of a clock once the accelerator has done its work."""
+        if self.device == "cpu":
+            return time.process_time()
+        torch.cuda.synchronize()
+        return time.perf_counter()
 
 
 # --- under what ----------------------------------------------------------------------------
@@ -181,7 +192,7 @@ def global_hook(runs: Runs) -> Iterator[None]:
 
 @contextmanager
 def aligned(runs: Runs) -> Iterator[None]:
-    attach_align_device_hook(runs.model, execution_device=torch.device("cpu"))
+    attach_align_device_hook(runs.model, execution_device=torch.device(runs.device))
     try:
         yield
     finally:
@@ -223,15 +234,15 @@ _UNCOUNTED = 4
 """Calls after each change of the guard."""
 
 
-def measure(name: str, rounds: int, seconds: float) -> list[Row]:
-    found = blocks(Runs(SUBJECTS[name]), VARIANTS, rounds, seconds)
+def measure(name: str, device: str, rounds: int, seconds: float) -> list[Row]:
+    found = blocks(Runs(SUBJECTS[name], device), VARIANTS, rounds, seconds)
     return [row(name, variant, found[variant], found["none"]) for variant in VARIANTS]
 
 
 def blocks(
     runs: Runs, variants: Iterable[str], rounds: int, seconds: float
 ) -> dict[str, list[float]]:
-    """CPU seconds of a call, by variant and round."""
+    """Seconds of a call, by variant and round."""
     for _ in range(3):
         runs.once()
     times = max(3, round(seconds / runs.block(3)))
@@ -261,9 +272,9 @@ class Share:
     high: float
 
 
-def share(name: str, rounds: int, seconds: float) -> Share:
+def share(name: str, device: str, rounds: int, seconds: float) -> Share:
     """What strict adds to a step."""
-    runs = Runs(SUBJECTS[name])
+    runs = Runs(SUBJECTS[name], device)
     for _ in range(3):
         runs.once()
     times = max(3, round(seconds / runs.block(3)))
@@ -405,6 +416,7 @@ def resident() -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", action="append", help="subjects whose names begin so")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--repeat", type=int, default=81, help="rounds")
     parser.add_argument("--seconds", type=float, default=0.3, help="of a block")
     parser.add_argument("--shares", action="store_true", help="only what strict adds to a step")
@@ -416,21 +428,23 @@ def main() -> int:
         "torch": torch.__version__,
         "python": platform.python_version(),
         "rounds": options.repeat,
+        **(accelerator() if options.device == "cuda" else {}),
     }
     print(f"torch {machine['torch']}, Python {machine['python']}, one thread")
     rows: list[Row] = []
     shared: list[Share] = []
     wanted = tuple(options.only or SUBJECTS)
+    how = options.device, options.repeat, options.seconds
     for subject in SUBJECTS:
         if not subject.startswith(wanted) or (options.shares and not SUBJECTS[subject].trains):
             continue
         print(f"\n{subject:24} {'ms':>8}  {'times':>6}  95 % interval")
-        for each in () if options.shares else measure(subject, options.repeat, options.seconds):
+        for each in () if options.shares else measure(subject, *how):
             rows.append(each)
             where = f"{each.low:.3f} to {each.high:.3f}"
             print(f"  {each.variant:22} {each.milliseconds:8.2f}  {each.ratio:6.3f}  {where}")
         if SUBJECTS[subject].trains:
-            added = share(subject, options.repeat, options.seconds)
+            added = share(subject, *how)
             shared.append(added)
             what = f"{added.share:7.2%}  {added.low:.2%} to {added.high:.2%}"
             print(f"  {'strict adds':22} {added.milliseconds:8.2f} {what}", flush=True)

@@ -9,7 +9,8 @@
 The programs and the facts are in mistakes.md; in mistakes_third.md several mistakes share one
 program. Those of programs whose packages aren't installed are named and not run. Each runs on
 emulated accelerators: `explain`, `strict` and `trace` are the guard's modes; `device` is `explain`
-without the notes that an emulation has of where tensors were made, as on a real accelerator.
+without the notes that an emulation has of where tensors were made, as on a real accelerator, and
+`card` is `explain` on this machine's own, for those programs for which it has enough devices.
 
 Five things are graded: the module, the argument, the devices, the origin and the fix. A fix is
 right if it is one of the lines that were expected; where it can be done to the program's text it
@@ -57,6 +58,7 @@ else:
 
 HERE = Path(__file__).parent
 MODES = ("explain", "strict", "trace", "device")
+CARD = "card"
 POINTS = ("module", "argument", "devices", "origin", "fix")
 MODULES = {"scikit-learn": "sklearn"}
 """What a package is imported as, where that isn't its own name."""
@@ -205,18 +207,18 @@ def told(case: Planted, files: Mapping[str, str], mode: str) -> Told:
     """What is said of a program in a mode."""
     if case.alone:
         return _told_elsewhere(case, files, mode)
-    with tempfile.TemporaryDirectory() as folder, _inside(Path(folder), files):
+    with tempfile.TemporaryDirectory() as folder, inside(Path(folder), files):
         return run(files, mode, case.facts.get("count", 2))
 
 
 def run(files: Mapping[str, str], mode: str, count: int) -> Told:
     """Run a program that lies in the current folder."""
     if "setup.py" in files:
-        with emulate("cuda", count=2):
+        with _machine(mode, 2):
             _execute("setup.py", files["setup.py"])
-    with emulate("cuda", count=count):
+    with _machine(mode, count):
         try:
-            with guard(mode="off" if mode == "device" else mode):
+            with guard(mode={"device": "off", CARD: "explain"}.get(mode, mode)):
                 _execute("train.py", files["train.py"])
         except Exception as error:
             if mode == "device":
@@ -228,6 +230,11 @@ def run(files: Mapping[str, str], mode: str, count: int) -> Told:
                 explanation = _shown(error)
             return Told.of(explanation, f"{type(error).__name__}: {error}".partition("\n")[0])
     return Told()
+
+
+def _machine(mode: str, count: int) -> contextlib.AbstractContextManager[object]:
+    """Where a program runs in a mode."""
+    return contextlib.nullcontext() if mode == CARD else emulate("cuda", count=count)
 
 
 def _shown(error: Exception) -> Explanation | None:
@@ -263,7 +270,7 @@ def _execute(name: str, code: str) -> None:
 
 
 @contextlib.contextmanager
-def _inside(folder: Path, files: Mapping[str, str]) -> Iterator[None]:
+def inside(folder: Path, files: Mapping[str, str]) -> Iterator[None]:
     """Be in a folder with a program's files, whose modules are imported anew."""
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
@@ -448,7 +455,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--set", type=Path, default=HERE / "mistakes.md", metavar="FILE")
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD")
-    parser.add_argument("--modes", nargs="*", default=list(MODES), choices=MODES)
+    parser.add_argument("--modes", nargs="*", default=list(MODES), choices=[*MODES, CARD])
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--here", nargs=2, metavar=("MODE", "COUNT"), help=argparse.SUPPRESS)
@@ -463,9 +470,12 @@ def main() -> int:
         for c in planted(options.set)
         if not options.only or any(w in c.title for w in options.only)
     ]
+    if CARD in options.modes:
+        there = torch.cuda.device_count()
+        cases = [c for c in cases if there > 1 or not any("cuda:1" in t for t in c.files.values())]
     results, broken = list[Graded](), 0
     for case in cases:
-        for mode in ("strict", "trace"):
+        for mode in [CARD] if options.modes == [CARD] else ("strict", "trace"):
             after = told(case, case.repaired, mode)
             if after.error:
                 broken += 1

@@ -3,6 +3,7 @@
     python bench/operators.py                            everything, in two processes
     python bench/operators.py add nn.functional.linear   two entries
     python bench/operators.py --fast                     the first sample of each entry
+    python bench/operators.py --device cuda --jobs 16    on this machine's own accelerator
 
 Operators, foreach functions, modules and optimizers of torch.testing._internal bring sample
 inputs. They run on the plain CPU, and then under `devlint.emulate`:
@@ -18,6 +19,9 @@ inputs. They run on the plain CPU, and then under `devlint.emulate`:
               expect of a real one.
 
 The exit code is 1 if anything differs, passes unlisted, or raises though it is listed.
+
+A real accelerator is asked the same, to see whether operators.toml says what it does: of agreement
+devices, dtypes and shapes, for its kernels round otherwise; and one of them has no second one.
 Needs torch, numpy and expecttest.
 """
 
@@ -35,11 +39,13 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from answering import accelerator, answer_lines, ask_all
 from operator_calls import (
     Call,
     Outcome,
@@ -62,7 +68,21 @@ else:
 LISTING = Path(__file__).resolve().with_suffix(".toml")
 
 HOME = "cuda:0"
-STRAYS = ("cpu", "cuda:1")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where the calls run."""
+
+    strays: tuple[str, ...]
+    """The devices to misplace operands on."""
+    is_exact: bool
+    """Whether results have the CPU's bits, strides and storages."""
+    there: Callable[[], AbstractContextManager[object]]
+
+
+EMULATED = Machine(("cpu", "cuda:1"), True, lambda: emulate("cuda", count=2))
+REAL = Machine(("cpu",), False, nullcontext)
 
 SAMPLES_OF_VARIANTS = 8
 """The variants, second derivatives and out= of an entry run with so many of its samples."""
@@ -101,7 +121,7 @@ class Placement:
         """Whether a row of operators.toml is about it."""
         return (
             self.operand in row["operands"]
-            and self.stray in row.get("strays", STRAYS)
+            and self.stray in row.get("strays", EMULATED.strays)
             and self.dims in row.get("dims", "0n")
             and self.others in row.get("others", "0n")
             and self.empty == row.get("empty", self.empty)
@@ -170,6 +190,19 @@ class Report:
     taken: Counter[int] = field(default_factory=Counter)
     """How many placements were taken, by the number of the row that lists them."""
 
+    def record(self) -> dict[str, Any]:
+        """For a file; `read` is the way back."""
+        differences = [asdict(difference) for difference in self.differences]
+        return {"counts": self.counts, "taken": self.taken, "differences": differences}
+
+    @classmethod
+    def read(cls, record: dict[str, Any]) -> Report:
+        return cls(
+            Counter(record["counts"]),
+            [Difference(**each) for each in record["differences"]],
+            Counter({int(row): count for row, count in record["taken"].items()}),
+        )
+
     def add(self, other: Report) -> None:
         self.counts.update(other.counts)
         self.differences += other.differences
@@ -179,10 +212,12 @@ class Report:
 # ---- all tensors on the accelerator
 
 
-def agreement(subject: Subject, listing: Listing, samples: int | None = None) -> Report:
+def agreement(
+    subject: Subject, listing: Listing, samples: int | None = None, machine: Machine = EMULATED
+) -> Report:
     """Run every call on the plain CPU and on the accelerator, and compare."""
     if not subject.kernel:
-        return without_kernel(subject, samples)
+        return without_kernel(subject, samples, machine)
     planned = []
     for number, call in enumerate(subject.calls[:samples]):
         few = number < SAMPLES_OF_VARIANTS
@@ -195,13 +230,13 @@ def agreement(subject: Subject, listing: Listing, samples: int | None = None) ->
     report = Report(Counter({"agreement: calls": len(planned)}))
     if not planned:
         return report
-    with emulate("cuda", count=2):
+    with machine.there():
         outcomes = [
             run(function, call.on(listing.homes(subject, call), HOME), order)
             for _, function, call, order, _ in planned
         ]
     for (where, _, call, _, expected), outcome in zip(planned, outcomes, strict=True):
-        found = list(compare(subject, call, listing, expected, outcome))
+        found = list(compare(subject, call, listing, expected, outcome, machine.is_exact))
         wrong = [what for what in found if not listing.explains(subject.name, what)]
         report.counts["agreement: calls that agree"] += not wrong
         report.counts["agreement: calls that differ as explained"] += bool(found) and not wrong
@@ -209,10 +244,10 @@ def agreement(subject: Subject, listing: Listing, samples: int | None = None) ->
     return report
 
 
-def without_kernel(subject: Subject, samples: int | None) -> Report:
+def without_kernel(subject: Subject, samples: int | None, machine: Machine) -> Report:
     """Operators that PyTorch has for the CPU only say so on an accelerator."""
     report = Report()
-    with emulate("cuda", count=2):
+    with machine.there():
         for number, call in enumerate(subject.calls[:samples]):
             outcome = run(subject.function, call.on([HOME] * len(call.operands()), HOME))
             report.counts["no kernel: calls"] += 1
@@ -230,19 +265,26 @@ def on_plain_cpu(function: Callable[..., Any], call: Call, order: int = 0) -> Ou
 
 
 def compare(
-    subject: Subject, call: Call, listing: Listing, expected: Outcome, outcome: Outcome
+    subject: Subject,
+    call: Call,
+    listing: Listing,
+    expected: Outcome,
+    outcome: Outcome,
+    exact: bool,
 ) -> Iterator[str]:
     """How an outcome on the accelerator differs from the plain CPU's."""
     if outcome.error is not None:
         yield f"raises {described(outcome.error)}"
         return
-    home = functools.partial(listing.home_of_result, subject) if call.names_a_device() else at_cpu
-    yield from differing("result", expected.result, outcome.result, home)
-    yield from compare_operands(call, listing.homes(subject, call), expected, outcome)
+    home = functools.partial(at, "cpu")
+    if call.names_a_device():
+        home = functools.partial(listing.home_of_result, subject)
+    yield from differing("result", expected.result, outcome.result, home, exact)
+    yield from compare_operands(call, listing.homes(subject, call), expected, outcome, exact)
 
 
 def compare_operands(
-    call: Call, devices: list[str], expected: Outcome, outcome: Outcome
+    call: Call, devices: list[str], expected: Outcome, outcome: Outcome, exact: bool
 ) -> Iterator[str]:
     """How the operands after a call and their gradients differ from the plain CPU's."""
     parts = [("operand", expected.operands, outcome.operands)]
@@ -257,17 +299,24 @@ def compare_operands(
             continue
         rows = zip(call.operands(), devices, befores, afters, strict=False)
         for (name, _), device, before, after in rows:
-            yield from differing(f"{kind} {name}", before, after, lambda _, device=device: device)
+            where = functools.partial(at, device)
+            yield from differing(f"{kind} {name}", before, after, where, exact)
 
 
-def at_cpu(_: str) -> str:
-    return "cpu"
+def at(device: str, _: str) -> str:
+    return device
 
 
 # ---- one tensor elsewhere
 
 
-def stray(subject: Subject, listing: Listing, device: str, samples: int | None = None) -> Report:
+def stray(
+    subject: Subject,
+    listing: Listing,
+    device: str,
+    samples: int | None = None,
+    machine: Machine = EMULATED,
+) -> Report:
     """Misplace each operand in turn, and see whether it raises."""
     report = Report()
     if not subject.kernel:
@@ -278,7 +327,7 @@ def stray(subject: Subject, listing: Listing, device: str, samples: int | None =
     planned = placed_calls(subject, samples)
     if not planned:
         return report
-    with emulate("cuda", count=2):
+    with machine.there():
         for call, expected in planned:
             for placement, placed in misplaced(subject, call, listing.homes(subject, call), device):
                 outcome = run(subject.function, call.on(placed, HOME), min(subject.order, 1))
@@ -291,7 +340,9 @@ def stray(subject: Subject, listing: Listing, device: str, samples: int | None =
         if verdict == "passes" and row is not None:
             report.differences += [
                 Difference(subject.name, "stray", str(placement), what)
-                for what in compare_pass(row, placement, placed, call, expected, outcome)
+                for what in compare_pass(
+                    row, placement, placed, call, expected, outcome, machine.is_exact
+                )
             ]
     for placement, verdicts in seen.items():
         judge(placement, verdicts, examples, listing, report)
@@ -356,6 +407,7 @@ def compare_pass(
     call: Call,
     expected: Outcome,
     outcome: Outcome,
+    exact: bool,
 ) -> Iterator[str]:
     """What is wrong with the outcome of a placement that PyTorch takes."""
     if row.get("result") == "operand":
@@ -364,9 +416,9 @@ def compare_pass(
         device = placement.stray if row.get("result") == "stray" else HOME
         pairs = [(expected.result, outcome.result, device)]
     for before, after, device in pairs:
-        yield from differing("result", before, after, lambda _, device=device: device)
+        yield from differing("result", before, after, functools.partial(at, device), exact)
     if row.get("backward", True):
-        yield from compare_operands(call, placed, expected, outcome)
+        yield from compare_operands(call, placed, expected, outcome, exact)
 
 
 def judge(
@@ -399,7 +451,7 @@ def judge(
 # ---- results elsewhere, and the error inputs
 
 
-def out_elsewhere(subject: Subject, listing: Listing) -> Report:
+def out_elsewhere(subject: Subject, listing: Listing, machine: Machine = EMULATED) -> Report:
     """Hand entries that have out= a tensor on another device.
 
     PyTorch's test_out claims that every call raises for which it has a reason to: that is, not
@@ -414,9 +466,9 @@ def out_elsewhere(subject: Subject, listing: Listing) -> Report:
         if call.names_a_device()
         and holds_tensors(on_plain_cpu(with_out(subject.function), call).result)
     ]
-    with emulate("cuda", count=2):
+    with machine.there():
         for number, call in enumerate(calls):
-            for device in STRAYS:
+            for device in machine.strays:
                 placed = call.on(listing.homes(subject, call), HOME)
                 outcome = run(with_out(subject.function, device), placed)
                 verdict = verdict_on(outcome)
@@ -435,12 +487,12 @@ def holds_tensors(snapshots: Any) -> bool:
     return isinstance(snapshots, Snapshot)
 
 
-def errors(subject: Subject) -> Report:
+def errors(subject: Subject, machine: Machine = EMULATED) -> Report:
     """Call with the error inputs that PyTorch's tests have for a real accelerator."""
     report = Report()
     if subject.error_inputs is None:
         return report
-    with emulate("cuda", count=2):
+    with machine.there():
         outcomes = error_outcomes(subject, HOME)
     on_cpu = [described(outcome.error) for _, outcome in error_outcomes(subject, "cpu")]
     for number, (case, outcome) in enumerate(outcomes):
@@ -473,19 +525,19 @@ def error_outcomes(subject: Subject, device: str) -> list[tuple[Any, Outcome]]:
 # ---- the whole run
 
 
-def check(name: str, fast: bool = False) -> Report:
+def check(name: str, fast: bool = False, machine: Machine = EMULATED) -> Report:
     """All measures for one subject, or the first two with its first sample."""
     warnings.simplefilter("ignore")
     listing = Listing.read()
     torch.manual_seed(0)
     subject = subjects()[name]()
     samples = 1 if fast else None
-    report = agreement(subject, listing, samples)
-    for device in STRAYS[:1] if fast else STRAYS:
-        report.add(stray(subject, listing, device, samples))
+    report = agreement(subject, listing, samples, machine)
+    for device in machine.strays[:1] if fast else machine.strays:
+        report.add(stray(subject, listing, device, samples, machine))
     if not fast:
-        report.add(out_elsewhere(subject, listing))
-        report.add(errors(subject))
+        report.add(out_elsewhere(subject, listing, machine))
+        report.add(errors(subject, machine))
     report.counts["entries"] += 1
     report.counts["entries without a difference"] += not report.differences
     return report
@@ -504,6 +556,25 @@ def check_all(names: list[str], *, fast: bool = False, jobs: int = 1) -> Report:
         for report in pool.map(work, names, chunksize=8):
             whole.add(report)
     return whole
+
+
+def check_on_device(names: list[str], *, fast: bool, jobs: int) -> Report:
+    """`check` for each name on this machine's accelerator, in processes that may break."""
+    whole = Report()
+    command = [sys.executable, __file__, "--worker", *["--fast"] * fast]
+    for name, answer in zip(names, ask_all(names, command, jobs), strict=True):
+        if "crash" in answer:
+            whole.differences.append(Difference(name, "process", "", answer["crash"]))
+            continue
+        whole.add(Report.read(answer))
+        if not answer["works"]:
+            whole.differences.append(Difference(name, "process", "", "CUDA is broken after it"))
+    return whole
+
+
+def work(fast: bool) -> None:
+    """Answer the names of entries with their reports."""
+    answer_lines(lambda name: check(name, fast, REAL).record())
 
 
 def never_taken(report: Report, listing: Listing) -> Iterator[Difference]:
@@ -538,27 +609,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("entries", nargs="*", help="names of entries; all where there are none")
     parser.add_argument("--fast", action="store_true", help="the first sample of each entry only")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--device", choices=["cuda"], help="this machine's own accelerator")
+    where.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--json", type=Path, help="write the figures and differences there")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.worker:
+        work(options.fast)
+        return
     unknown = sorted(set(options.entries) - set(subjects()))
     if unknown:
         raise SystemExit(f"no such entry: {', '.join(unknown)}")
     start = time.perf_counter()
-    report = check_all(
-        options.entries or list(subjects()),
-        fast=options.fast,
-        jobs=1 if options.entries else options.jobs,
-    )
-    if not options.entries and not options.fast:
-        report.differences += never_taken(report, Listing.read())
+    names = options.entries or list(subjects())
+    if options.device:
+        report = check_on_device(names, fast=options.fast, jobs=options.jobs)
+    else:
+        report = check_all(names, fast=options.fast, jobs=1 if options.entries else options.jobs)
+        if not options.entries and not options.fast:
+            report.differences += never_taken(report, Listing.read())
     print(*render(report), sep="\n")
     print(f"{time.perf_counter() - start:.0f} s")
     if options.json:
-        differences = [asdict(difference) for difference in report.differences]
-        found = {"counts": report.counts, "taken": report.taken, "differences": differences}
-        options.json.write_text(json.dumps(found, indent=1))
+        found = {**accelerator(), **report.record()} if options.device else report.record()
+        options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     if report.differences:
         raise SystemExit(1)
 
