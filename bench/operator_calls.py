@@ -89,7 +89,7 @@ def moved(tensor: torch.Tensor, device: str) -> torch.Tensor:
         dense = source.layout is not torch.strided or source.is_contiguous()
         if not dense:
             source = torch.empty(0, dtype=source.dtype).set_(source.untyped_storage())
-        copy = source.clone() if device == "cpu" else source.to(device)
+        copy = source.to(device, copy=True)
         if not dense:
             copy = copy.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
     return copy.requires_grad_(tensor.requires_grad)

@@ -42,6 +42,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -299,7 +300,7 @@ def tensors_in(result: object) -> Iterable[torch.Tensor]:
 def settle() -> None:
     """Undo what a case may have set for the whole process."""
     torch.set_default_device(None)
-    torch.set_default_dtype(torch.float32)
+    torch.set_default_tensor_type(torch.FloatTensor)
     torch.set_grad_enabled(True)
     torch.manual_seed(0)
     if torch.cuda.is_available() and not torch.cuda._is_in_bad_fork():
@@ -308,14 +309,18 @@ def settle() -> None:
 
 def run(case: Case) -> Outcome:
     """Run a case on whatever `cuda` means here. Raises what its `setup` raises."""
-    names: dict[str, Any] = {"__name__": "case", "torch": torch, "nn": nn, "F": F, "np": np}
+    module = ModuleType("case")
+    names = vars(module)
+    names.update({"torch": torch, "nn": nn, "F": F, "np": np})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         settle()
+        sys.modules["case"] = module  # torch.compile looks for it
         try:
             exec(compile(case.setup, "<setup>", "exec"), names)
             return outcome_of(case.code, names)
         finally:
+            del sys.modules["case"]
             settle()
 
 

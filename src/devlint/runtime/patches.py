@@ -19,11 +19,9 @@ class Patches(ExitStack):
 
     def set(self, owner: Any, name: str, value: Any) -> None:
         """Replace an attribute of a module, a class or an object."""
-        held = (
-            vars(owner).get(name, _MISSING)
-            if isinstance(owner, type)
-            else getattr(owner, name, _MISSING)
-        )
+        held = getattr(owner, "__dict__", {}).get(name, _MISSING)
+        if held is _MISSING and not isinstance(owner, type) and hasattr(type(owner), name):
+            held = getattr(owner, name)
         if held is _MISSING:
             self.callback(delattr, owner, name)
         else:

@@ -179,6 +179,14 @@ def composite(call: Call, operands: list[Operand]) -> Place:
 
 
 @where_they_differ
+def composite_in_inference(call: Call, operands: list[Operand]) -> Place:
+    """As `composite`, of what comes here whole in inference mode alone."""
+    if torch.is_inference_mode_enabled():
+        return None
+    return iterate(call, operands, {operand.name for operand in operands}, len(operands))
+
+
+@where_they_differ
 def into(call: Call, operands: list[Operand]) -> Place:
     """The output has to be where the input is."""
     out, *given = in_order(operands, call.signature.row.arguments if call.signature.row else ())

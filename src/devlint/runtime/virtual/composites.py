@@ -47,6 +47,7 @@ class Composites:
             (self.attention, (F.scaled_dot_product_attention,)),
             (self.gradient, (torch.gradient,)),
             (self.matrix_rank, (torch.linalg.matrix_rank,)),
+            (self.least_squares, (torch.linalg.lstsq,)),
             (self.on_cpu_only, _CPU_ONLY),
         ]
         handlers += [(self._agreeing(text), functions) for text, functions in _AGREEING.items()]
@@ -65,10 +66,30 @@ class Composites:
     def recurrent(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Of an RNN: hidden state and weights are where the input is, the hidden state first."""
         packed = isinstance(args[3], (list, tuple))  # data, batch sizes, hidden state and weights
-        if survey(args) is not MIXED and not packed:
-            return self._run(func, args, kwargs)
         data = Operand.of("input", args[0])
-        hidden, weights = args[2:4] if packed else args[1:3]
+        on_accelerator = self._machine.owns(data.device)
+        if on_accelerator or not packed:  # packed data of the host is left to the operators below
+            hidden, weights = args[2:4] if packed else args[1:3]
+            self._check_recurrent(func, data, hidden, weights)
+        if not packed:
+            result = self._run(func, args, kwargs)
+        else:
+            sizes = Operand.of("batch_sizes", args[1])
+            if self._machine.owns(sizes.device):
+                raise device_error(RuntimeError, _BATCH_SIZES, [sizes], func.__name__)
+            result = self._run(_apart(func, args[1]), (args[0], *args[2:]), kwargs)
+        training = argument(args, kwargs, 6 + packed, "train")
+        if on_accelerator and not training and self._has_cudnn():
+            for tensor in tensors_in((result,)):
+                if tensor.grad_fn is not None:
+                    tensor.grad_fn.register_prehook(_refuse_backward)
+        return result
+
+    def _has_cudnn(self) -> bool:
+        return self._machine.kind.type == "cuda" and torch.backends.cudnn.enabled
+
+    @staticmethod
+    def _check_recurrent(func: Any, data: Operand, hidden: Any, weights: Any) -> None:
         for name, tensors in (("hidden", hidden), ("parameter", weights)):
             for tensor in tensors_in((tensors,)):
                 other = Operand.of(name, tensor)
@@ -78,12 +99,6 @@ class Composites:
                         f"tensor at {data.device} and {name} tensor at {other.device}"
                     )
                     raise device_error(RuntimeError, text, [data, other], func.__name__)
-        if not packed:
-            return self._run(func, args, kwargs)
-        sizes = Operand.of("batch_sizes", args[1])
-        if self._machine.owns(sizes.device):
-            raise device_error(RuntimeError, _BATCH_SIZES, [sizes], func.__name__)
-        return self._run(_apart(func, args[1]), (args[0], *args[2:]), kwargs)
 
     def cell(self, func: Any, args: Any, kwargs: Any) -> Any:
         """A cell of an accelerator multiplies without bias first; one of the CPU does not."""
@@ -164,6 +179,14 @@ class Composites:
                 _compare([matrix, Operand.of(name, tolerance)], _RANK[name], "matrix_rank")
         return self._run(func, args, kwargs)
 
+    def least_squares(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """CUDA has one of the drivers that the CPU has."""
+        where = survey((args, kwargs))
+        if where is not None and where.type == "cuda" and self._machine.owns(where):
+            if kwargs.get("driver") not in (None, "gels"):
+                raise device_error(RuntimeError, _LEAST_SQUARES, _operands(args), "lstsq")
+        return self._run(func, args, kwargs)
+
     def on_cpu_only(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Functions that come down to an operator which no accelerator has."""
         operands = _operands((*args, *kwargs.values()))
@@ -185,6 +208,11 @@ class Composites:
         """The function moves its operands to where the first one is."""
         with self._machine.thread.moving_operands():
             return self._run(func, args, kwargs)
+
+
+def _refuse_backward(_: Any) -> NoReturn:
+    text = "cudnn RNN backward can only be called in training mode"
+    raise device_error(RuntimeError, text, [], "backward")
 
 
 def _apart(func: Any, second: Any) -> Callable[..., Any]:
@@ -225,6 +253,7 @@ _BATCH_SIZES = (
     "pack_padded_sequence in nn.utils.rnn. "
     "https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence"
 )
+_LEAST_SQUARES = "torch.linalg.lstsq: `driver` other than `gels` is not supported on CUDA"
 _INNER = (
     "Expected tensor to have {0.type} DeviceType, but got tensor with {1.type} DeviceType (while "
     "checking arguments for inner())"

@@ -133,8 +133,8 @@ class Factories:
     def _make_here(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         made = func(*args, **kwargs)
         if isinstance(made, Tensor):
-            if self._machine.thread.engine:
-                put(made, CPU)  # not to be taken for a gradient that nobody has placed
+            if kwargs.get("out") is None:
+                put(made, CPU)  # the engine is not to take it for a gradient that nobody has placed
             self._world.made(made)
         return made
 

@@ -110,10 +110,14 @@ _LITTLE = 20480
 def _is_work_for_onednn(call: Call, data: Tensor, weight: Tensor) -> bool:
     """Whether the CPU would take oneDNN for it, as PyTorch's `use_mkldnn` decides."""
     transposed, groups = call.argument("transposed", False), call.argument("groups", 1)
-    large_kernel = all(size > 3 for size in weight.shape[-2:]) and weight.dim() > 3
+    kernel, batch = weight.shape[2:], data.shape[0]
+    large_kernel = len(kernel) > 1 and all(size > 3 for size in kernel[-2:])
+    steps = (*call.argument("stride", ()), *call.argument("dilation", ()), *kernel[-2:])
+    pays = batch >= 16 or any(step != 1 for step in steps) or torch.get_num_threads() > 1
     return (
         data.dtype in (torch.float32, torch.bfloat16, torch.float16)
-        and (groups > 1 or large_kernel or data.shape[0] > 1 or data.numel() > _LITTLE)
+        and pays
+        and (groups > 1 or large_kernel or batch > 1 or data.numel() > _LITTLE)
     ) or bool(transposed)
 
 

@@ -14,6 +14,7 @@ from devlint.runtime.virtual.checks import (
     Signature,
     as_first,
     composite,
+    composite_in_inference,
     element_wise,
     element_wise_or_free,
     into,
@@ -28,6 +29,8 @@ _COMPOSITE = (
     torch._C.DispatchKey.CompositeExplicitAutograd,
     torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
 )
+_IMPLICIT = torch._C.DispatchKey.CompositeImplicitAutograd
+"""Of operators that autograd takes apart, so that they come whole in inference mode alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +85,14 @@ def signature_of(overload: Any) -> Signature:
     tensors = tuple(each.name for each in schema.arguments if "Tensor" in str(each.type))
     row = _row(twin.name) if namespace == "aten" else None
     rule = _rule(namespace, base, name, row)
-    keys = (key for key in _COMPOSITE if overload.has_kernel_for_dispatch_key(key))
-    shared = next(keys, None) if rule is composite else None
-    if rule is composite and shared is None:
-        rule = element_wise_or_free
+    shared = None
+    if rule is composite:
+        keys = (key for key in _COMPOSITE if overload.has_kernel_for_dispatch_key(key))
+        shared = next(keys, None)
+        if shared is None and overload.has_kernel_for_dispatch_key(_IMPLICIT):
+            rule, shared = composite_in_inference, _IMPLICIT
+        elif shared is None:
+            rule = element_wise_or_free
     return Signature(name, base, positions, tensors, twin.renamed, row, rule, shared)
 
 
