@@ -13,6 +13,10 @@ from typing import Any
 import torch
 
 
+_DEVICES = ("cpu", "cuda")
+"""What samples name: the database has others where there is a GPU."""
+
+
 def tensors(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
     """The tensors inside a value, each with its path: all elements of a list are called `[]`."""
     if isinstance(value, torch.Tensor):
@@ -61,7 +65,7 @@ class Call:
         def change(value: Any) -> Any:
             if isinstance(value, torch.Tensor):
                 return moved(value, next(remaining))
-            if isinstance(value, torch.device) or (isinstance(value, str) and value == "cpu"):
+            if isinstance(value, torch.device) or (isinstance(value, str) and value in _DEVICES):
                 return torch.device(default)
             if isinstance(value, torch.Generator):
                 return torch.Generator(default).manual_seed(value.initial_seed())
@@ -78,7 +82,7 @@ class Call:
 
 def is_device(value: Any) -> bool:
     return isinstance(value, (torch.Tensor, torch.device)) or (
-        isinstance(value, str) and value == "cpu"
+        isinstance(value, str) and value in _DEVICES
     )
 
 

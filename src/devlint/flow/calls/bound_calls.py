@@ -33,7 +33,7 @@ def call_super(
         if found is not None and base.kind is Kind.MODULE and func.attr != "type":
             moves.move(frame, node, func.value, base, args)
         return base.but(trait=Trait.SELF)
-    info = frame.owner
+    info = _below(frame, func)
     for parent in info.bases if info is not None else ():
         method = parent.reached(func.attr) if isinstance(parent, ClassInfo) else None
         if method is not None:
@@ -42,6 +42,15 @@ def call_super(
     if row is not None and row.effect is Effect.REGISTER:
         return transfer.apply(frame, node, row, replace(args, receiver=(func.value, base)))
     return NOTHING
+
+
+def _below(frame: Frame, func: ir.Attribute) -> ClassInfo | None:
+    """The class whose bases are asked: the one that `super(Class, self)` names, or the method's."""
+    match func.value:
+        case ir.Call(args=(ir.Argument(value=named), *_)):
+            value = frame.evaluate(named)
+            return value.data if isinstance(value.data, ClassInfo) else None
+    return frame.owner
 
 
 def call_bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Value:
