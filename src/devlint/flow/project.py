@@ -117,6 +117,9 @@ class Project:
 
     def of_star(self, file: File, name: str) -> Value | None:
         """What a name stands for that a file may have got by `import *`."""
+        guest = self._guests.get(file.path)
+        if guest is not None and guest.file is file:
+            guest.settle_stars()
         return self._of_star(file, name, {}, 0)
 
     def _of_star(self, file: File, name: str, asked: _Asked, depth: int) -> Value | None:

@@ -34,16 +34,19 @@ def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
     for other in operands:
         found = difference(moved.device, other.device)
         # Two conditions may always hold together, and a symbol may be the CPU: nothing is proved.
-        if found is None or not found.certain or len(found.when) != 1:
+        if found is None or not found.certain:
             continue
-        ((condition, holds),) = found.when
+        when = [each for each in found.when if each != (CUDA_AVAILABLE, True)] or found.when
+        if len(when) != 1:
+            continue
+        ((condition, holds),) = when
         there, here = device_at(moved.device, found.when), device_at(other.device, found.when)
         if condition == CUDA_AVAILABLE and not holds and is_cuda(here):
             continue  # the bare "cuda" raises there by itself
-        when = "when" if holds else "unless"
+        clause = "when" if holds else "unless"
         yield Report(
             at=other.node,
-            message=f"`{other}` is on {here} but `{moved}` is on {there} {when} `{condition}`",
+            message=f"`{other}` is on {here} but `{moved}` is on {there} {clause} `{condition}`",
             because=(*moved.trace, *other.trace),
             fix=move_from_the_start(other, moved, module=moved.kind is Kind.MODULE),
             root=root(other),

@@ -54,3 +54,19 @@ def counts_devices(frame: Frame, node: ir.Expr) -> bool:
         value = frame.look_up(node.id)
         return value is not None and value.trait is Trait.DEVICE_COUNT
     return isinstance(node, ir.Call) and dotted(frame, node.func) == "torch.cuda.device_count"
+
+
+def counted(node: ir.Compare) -> tuple[str, bool] | None:
+    """The key of a condition on the number of devices, by whatever name, and whether it is asked
+    for or its opposite: `n > 1` is `n >= 2`, and not `n <= 1`."""
+    match node:
+        case ir.Compare(op=op, right=ir.Constant(value=int() as number)) if op in _COUNTED:
+            sign, more, holds = _COUNTED[op]
+            return f"{DEVICES_COUNTED} {sign} {number + more}", holds
+    return None
+
+
+_COUNTED = {
+    ">": (">", 0, True), ">=": (">", -1, True), "<=": (">", 0, False), "<": (">", -1, False),
+    "==": ("==", 0, True), "!=": ("==", 0, False),
+}  # fmt: skip

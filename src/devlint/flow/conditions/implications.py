@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint.flow.conditions.answered import answered
-from devlint.flow.conditions.cuda_proofs import counts_devices, of_count, proves_cuda
+from devlint.flow.conditions.cuda_proofs import counted, counts_devices, of_count, proves_cuda
 from devlint.flow.conditions.predicates import meaning
 from devlint.flow.conditions.same_place import host_key, of_host
 from devlint.flow.domain.keys import (
@@ -194,7 +194,9 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
                     return value.data.text, True  # as who calls it knows it
         case ir.Compare(left=left) if counts_devices(frame, left):
             some, none = (dict(of_count(node, side)).get(CUDA_AVAILABLE) for side in (True, False))
-            return (CUDA_AVAILABLE, some) if some is not None and none is (not some) else None
+            if some is not None and none is (not some):
+                return CUDA_AVAILABLE, some
+            return counted(node)
         case ir.Compare(op=">", left=left, right=ir.Constant(value=0)) if _is_truth(frame, left):
             return key_of(frame, left)
     absent = absent_argument(frame, node)
