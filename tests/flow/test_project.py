@@ -84,6 +84,20 @@ def test_a_function_of_another_file(tree: Tree, imports: str, made: str) -> None
     assert "DEV202:7" not in tree.lint("train.py", ALONE)
 
 
+@pytest.mark.parametrize("imports", ["from helpers import *", "from helpers import make"])
+def test_a_function_that_calls_one_of_a_third_file(tree: Tree, imports: str) -> None:
+    """Also where it has that one from `import *`, which no name of its file stands for."""
+    zoo = f"{imports}\n\n\ndef build(n):\n    return make(n)\n"
+    tree.write(
+        {
+            "helpers.py": MAKE,
+            "zoo.py": zoo,
+            "train.py": using("from zoo import build", "build(3)"),
+        }
+    )
+    assert "DEV202:7" in tree.lint("train.py")
+
+
 @pytest.mark.parametrize(
     ("imports", "made"),
     [

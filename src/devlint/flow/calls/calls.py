@@ -27,6 +27,7 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.effects import frameworks, moves, transfer
 from devlint.flow.effects.collectives import note_option
+from devlint.flow.effects.host import tell_copied_elsewhere
 from devlint.flow.effects.model_overlays import encoded, encoding
 from devlint.flow.facts import AttributeRead, Comparison, Revealed
 from devlint.flow.frames.arguments import Arguments, Given
@@ -169,6 +170,8 @@ def _call_method(
     attr, kind = func.attr, base.kind
     if attr == "numpy":
         note_numpy(frame, func)
+        if kind is Kind.UNKNOWN and frame.tells:
+            tell_copied_elsewhere(frame, node, func.value)
     if base.trait is Trait.SUPER:
         return call_super(frame, node, func, base, args)
     if frame.function is not None and frame.tells:

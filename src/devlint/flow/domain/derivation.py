@@ -94,6 +94,10 @@ class Sort(Enum):
     HOST_LOADER = "convention.loader-on-host"
     OTHER_INPUT = "convention.other-input"
     BESIDE_MOVED = "convention.beside-what-is-moved", "comes here together with what is moved"
+    COPIED_ELSEWHERE = (
+        "convention.copied-in-another-line",
+        "copied to the host here, before it is read",
+    )
     HOST_DATA_SET = "convention.data-set-on-host"
     ANNOTATION = "contract.annotation"
     TYPE_ASKED = "contract.isinstance"

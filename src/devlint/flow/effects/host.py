@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import asks_type_of
 from devlint.flow.domain.lattice import (
     Symbol,
@@ -13,11 +14,13 @@ from devlint.flow.domain.lattice import (
 )
 from devlint.flow.domain.paths import identity
 from devlint.flow.domain.traits import ELEMENTS, Trait
-from devlint.flow.domain.values import TENSORS, Origin, as_loaded
+from devlint.flow.domain.values import TENSORS, Kind, Origin, Value, as_loaded
 from devlint.flow.effects.use import Use, arguments_of
 from devlint.flow.facts import HostRead, Operand, Role
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax import homeward
+from devlint.model import ir
 from devlint.policy import means
 
 
@@ -37,12 +40,28 @@ def tell_read(use: Use, given: Given, method: str, container: bool = False) -> N
     followed = value.origin in (Origin.MOVED, Origin.FOLLOWS)
     if is_place_of_argument(operand.device):
         followed = followed and method == "cpu-only" and _is_made_of_input(operand, frame.role)
+    if not followed and method == "numpy" and tell_copied_elsewhere(frame, use.node, node):
+        return
     if followed and method != "cpu-only" and _is_of_host_code(frame, operand):
         frame.world.run_on_host |= {frame.qualname, class_of(frame.qualname)}
         return
     if may_be_accelerator(operand.device) and (followed or names_accelerator(operand.device)):
         read = HostRead(use.node, frame.context(), operand, method, value.grad, container)
         frame.record(read)
+
+
+def tell_copied_elsewhere(frame: Frame, read: ir.Call, node: ir.Expr) -> bool:
+    """`.numpy()` of what another line copies to the host first: whether the fact was told."""
+    body = frame.file.body if frame.function is None else frame.function.body
+    copy = homeward.copied_elsewhere(body, read) if isinstance(body, tuple) else None
+    if copy is None:
+        return False
+    path = homeward.path_before(copy)
+    there = Symbol(f"{path}.device", f"the device of `{path}`", described=True)
+    told = Step(Sort.COPIED_ELSEWHERE, copy)
+    value = Value(Kind.TENSOR, there, origin=Origin.FOLLOWS, trace=told)
+    frame.record(HostRead(read, frame.context(), frame.operand(node, value), "numpy"))
+    return True
 
 
 def _is_of_host_code(frame: Frame, operand: Operand) -> bool:

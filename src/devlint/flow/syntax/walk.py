@@ -12,19 +12,25 @@ from devlint.model.trees import dotted_name
 
 def inner_statements(statement: ir.Stmt) -> Iterator[ir.Stmt]:
     """The statements of which a compound one is made, but for those of functions and classes."""
+    for block, _ in inner_blocks(statement):
+        yield from block
+
+
+def inner_blocks(statement: ir.Stmt) -> Iterator[tuple[ir.Body, bool]]:
+    """The blocks of which a compound statement is made, each with whether it runs whenever the
+    statement does, as far as it comes."""
     match statement:
         case ir.If() | ir.For() | ir.While():
-            yield from statement.body
-            yield from statement.orelse
+            yield from ((statement.body, False), (statement.orelse, False))
         case ir.With():
-            yield from statement.body
+            yield statement.body, True
         case ir.Try():
-            yield from (*statement.body, *statement.orelse, *statement.final)
+            yield from ((statement.body, True), (statement.orelse, False), (statement.final, True))
             for handler in statement.handlers:
-                yield from handler.body
+                yield handler.body, False
         case ir.Match():
             for case in statement.cases:
-                yield from case.body
+                yield case.body, False
 
 
 def nodes_of(body: Iterable[ir.Node]) -> Iterator[ir.Node]:

@@ -1,0 +1,102 @@
+"""What a function copies to the host before it reads it, and elsewhere reads as it is.
+
+`low.append(x.min().cpu().numpy())` beside `high.append(x.max().numpy())`: who copies in one line
+thinks of an accelerator, and that line runs wherever the other one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint.flow.domain.paths import identity
+from devlint.flow.syntax.walk import inner_blocks, targets
+from devlint.model import ir
+from devlint.model.trees import children, descendants
+
+Way = tuple[ir.Body, ...]
+"""The blocks around a statement, from the outside in."""
+
+
+def copied_elsewhere(body: ir.Body, read: ir.Call) -> ir.Call | None:
+    """The call that copies what `read` reads, in a line that runs whenever that one does; None
+    where there is none, or where the name is bound more than once."""
+    whole = path_before(read)
+    if not whole:
+        return None
+    found, here = list[tuple[ir.Call, Way]](), None
+    for statement, way in _statements(body, ()):
+        for node in _always(statement):
+            if node is read:
+                here = way
+            elif isinstance(node, ir.Call) and (copy := _copy(node)) is not None:
+                found.append((copy, way))
+    if here is None or _binds(body, whole.partition(".")[0]) > 1:
+        return None
+    for copy, way in found:
+        path = path_before(copy)
+        related = path and (_is_below(whole, path) or _is_below(path, whole))
+        if related and here[: len(way)] == way:
+            return copy
+    return None
+
+
+def path_before(call: ir.Call) -> str:
+    """The path at the front of a chain of calls: `x.data` of `x.data.detach().numpy()`."""
+    node: ir.Expr = call
+    while isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute):
+        node = node.func.value
+    return identity(node)
+
+
+def _is_below(path: str, other: str) -> bool:
+    return path == other or path.startswith((f"{other}.", f"{other}["))
+
+
+def _copy(read: ir.Call) -> ir.Call | None:
+    """The `.cpu()` in `x.cpu().detach().numpy()`."""
+    match read:
+        case ir.Call(func=ir.Attribute(value=node, attr="numpy")):
+            while isinstance(node, (ir.Call, ir.Attribute)):
+                match node:
+                    case ir.Call(func=ir.Attribute(attr="cpu"), args=()):
+                        return node
+                    case ir.Call(func=ir.Attribute(attr="to"), args=(argument,)) if (
+                        isinstance(argument.value, ir.Constant) and argument.value.value == "cpu"
+                    ):
+                        return node
+                node = node.func if isinstance(node, ir.Call) else node.value
+    return None
+
+
+def _statements(body: ir.Body, way: Way) -> Iterator[tuple[ir.Stmt, Way]]:
+    for statement in body:
+        yield statement, way
+        for block, is_sure in inner_blocks(statement):
+            yield from _statements(block, way if is_sure else (*way, block))
+
+
+def _always(statement: ir.Stmt) -> Iterator[ir.Node]:
+    """The nodes of a statement that are evaluated whenever it is, but for those of its blocks."""
+    blocks = {each for block, _ in inner_blocks(statement) for each in block}
+    stack: list[ir.Node] = [statement]
+    while stack:
+        node = stack.pop()
+        yield node
+        match node:
+            case ir.Conditional(test=sure) | ir.Boolean(left=sure):
+                stack.append(sure)
+            case ir.Function() | ir.Class() | ir.Lambda() | ir.Comprehension():
+                pass
+            case _:
+                stack.extend(each for each in children(node) if each not in blocks)
+
+
+def _binds(body: ir.Body, name: str) -> int:
+    """How often a name is bound."""
+    every = (each for statement in body for each in descendants(statement))
+    bound = (target for each in every for target in targets(each))
+    return sum(
+        isinstance(node, ir.Name) and node.id == name
+        for target in bound
+        for node in descendants(target)
+    )
