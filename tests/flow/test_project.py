@@ -879,3 +879,37 @@ def test_a_program_that_names_nothing_of_pytorch(tree: Tree) -> None:
     assert tree.lint("parts.py") == []
     tree.write({"parts.py": PARTS.replace("draw())", "draw().to(self.device))")})
     assert tree.lint("run.py") == []
+
+
+def test_a_parameter_goes_with_its_module_whoever_holds_it(tree: Tree) -> None:
+    """A class is given tensors of the host alone, or a module's parameters, which are made there
+    and moved in place."""
+    noise = """
+        import torch
+
+
+        class Noise:
+            def __init__(self, mean: torch.Tensor):
+                self.mean = mean
+                self.normal = torch.distributions.Normal(0, 1)
+
+            def sample(self):
+                return torch.exp(self.mean) * self.normal.sample(self.mean.size())
+    """
+    layer = """
+        import torch
+        from torch import nn
+
+        from noise import Noise
+
+
+        class Layer(nn.Module):
+            def __init__(self, n):
+                super().__init__()
+                self.mean = {made}
+                self.noise = Noise(self.mean)
+    """
+    tree.write({"noise.py": noise, "layer.py": layer.format(made="nn.Parameter(torch.zeros(n))")})
+    assert tree.lint("noise.py") == ["DEV203:11"]
+    tree.write({"noise.py": noise, "layer.py": layer.format(made="torch.zeros(n)")})
+    assert tree.lint("noise.py") == []

@@ -63,6 +63,8 @@ def note_brought(
             given_here.add(True)
         elif handed_on is not None:
             given_here.add(handed_on)
+        elif value.trait is Trait.PARAMETER:
+            given_here.add(False)  # wherever it was made: a move of its module moves it in place
         elif may_be_accelerator(place) and value.trait not in _UNPROVEN:
             given_here.add(False)
         elif (
