@@ -21,7 +21,7 @@ from devlint.flow.modules.constructed import typed
 from devlint.flow.modules.holdings import holds_something
 from devlint.flow.syntax.walk import is_static
 from devlint.model import ir
-from devlint.model.trees import last_name
+from devlint.model.trees import last_name, words
 from devlint.policy import means
 
 _TENSORS = frozenset(
@@ -228,6 +228,23 @@ def loader(frame: Frame, node: ir.Node, label: str, row: str = "") -> Value:
     made = Object(device=device, source=f"DataLoader {label}".rstrip(), trace=told)
     ref = frame.allocate(node, made)
     return Value(Kind.LOADER, data=ref)
+
+
+def loader_by_name(frame: Frame, target: ir.Name, value: Value, source: ir.Expr) -> Value:
+    """What a name for a loader is bound to, where nothing else is known of it. A call that is given
+    a loader or a device may make something that places its batches."""
+    if value.kind is not Kind.UNKNOWN or value.trait is not None:
+        return value
+    row = means("loader", target.id, "variable")
+    given = source.args if isinstance(source, ir.Call) else ()
+    if not row or any(
+        means(sort, word, "variable")
+        for argument in given
+        for word in words(argument)
+        for sort in ("loader", "about-devices", "accelerator-flag")
+    ):
+        return value
+    return loader(frame, target, target.id, row)
 
 
 def annotation_name(frame: Frame, node: ir.Expr) -> str:

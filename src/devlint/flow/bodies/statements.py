@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from devlint.flow.bodies import branches, definitions, loops
-from devlint.flow.bodies.annotations import annotated
+from devlint.flow.bodies.annotations import annotated, loader_by_name
 from devlint.flow.conditions import narrow, questions
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import names_backend_of_cuda
@@ -86,6 +86,8 @@ def _unpacks_size(frame: Frame, node: ir.Assign) -> bool:
 def store(frame: Frame, target: ir.Expr, value: Value, statement: ir.Stmt | None = None) -> None:
     """Write a value into a target."""
     if isinstance(target, ir.Name):
+        if isinstance(statement, ir.Assign) and statement.value is not None:
+            value = loader_by_name(frame, target, value, statement.value)
         unpacking.bind(frame, target, value)
     elif isinstance(target, ir.Attribute):
         value = NOTHING if value.trait is Trait.LOADED else value
