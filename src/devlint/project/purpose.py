@@ -29,7 +29,9 @@ def speaks_of_devices(text: str, module: ir.Module) -> bool:
 
 def _is_sign(node: ir.Node) -> bool:
     match node:
-        case ir.Call(func=ir.Attribute(attr="to" | "cuda")):
+        case ir.Call(func=ir.Attribute(attr="to"), args=args):
+            return not args or not all(map(_is_dtype, args))
+        case ir.Call(func=ir.Attribute(attr="cuda")):
             return True
         case ir.Name(id=word) | ir.Attribute(attr=word) | ir.Constant(value=str(word)):
             return _speaks(word)
@@ -42,6 +44,16 @@ def _is_sign(node: ir.Node) -> bool:
         case ir.ImportFrom(module=word):
             return _speaks(word)
     return False
+
+
+def _is_dtype(argument: ir.Argument) -> bool:
+    """Whether what `.to(...)` is given moves nothing: `torch.float32`, `dtype=x.dtype`."""
+    match argument.value:
+        case ir.Attribute(value=ir.Name(id="torch"), attr=attr):
+            return argument.keyword in (None, "dtype") and not _speaks(attr)
+        case ir.Attribute(attr="dtype"):
+            return True
+    return argument.keyword == "dtype"
 
 
 def _speaks(word: str) -> bool:

@@ -59,7 +59,7 @@ def _of_tensor(use: Use, of: Given) -> Value:
     if row.name in _ASKS_FOR_GRADIENT and value.kind is Kind.TENSOR:
         return _with_gradient(use, value)
     grad = row.grad or (value.grad and name not in _WITHOUT_GRADIENT)
-    like = value.view if name in arrivals.VIEWS else value.alike
+    like = value.view if arrivals.looks_at_no_values(row) else value.alike
     kept = like(scalar=dimensions(use.args, row, value), grad=grad)
     trait = _KEPT_AS.get(row.name) or _registered_as(row, value)
     if trait is None and value.trait is Trait.ROWS and row.dims is Dims.SAME:

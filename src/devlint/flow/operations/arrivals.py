@@ -125,6 +125,8 @@ VIEWS = frozenset(
 )
 """What looks at no values: other shapes of the same memory, and copies in the order of the stream.
 `reshape`, `flatten` and `ravel` may copy; that is let go."""
+_CASTS = frozenset(f"torch.Tensor.{name}" for name in ("bfloat16", "double", "float", "half"))
+"""What gives a tensor itself where it has the dtype already."""
 
 _READING = (Effect.JOIN, Effect.KEEP, Effect.INDEX, Effect.READ)
 _ALSO_READING = frozenset(
@@ -153,7 +155,7 @@ def of_row(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> None:
         return
     if name == "backward" and frame.state.busy == MASKED:
         frame.state.busy = None  # it takes as long as all that the mask has waited for
-    if _reads(frame, row, name):
+    if _reads(frame, row):
         for each in args.given:
             read(frame, node, *_inside(frame, each))
     if row.effect is Effect.READ or row.name in _ALSO_READING or name in _DECIDING:
@@ -172,14 +174,19 @@ def into_pinned(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> None:
         frame.state.bind(target.id, held.but(data=copy))
 
 
-def _reads(frame: Frame, row: Row, name: str) -> bool:
+def _reads(frame: Frame, row: Row) -> bool:
     if row.name in _ALSO_READING:
         return True
     if row.name in _WRAPPING:
         return False
     if row.effect in _SHARING:
         return not _waits_somewhere(frame)
-    return row.effect in _READING and name not in VIEWS
+    return row.effect in _READING and not looks_at_no_values(row)
+
+
+def looks_at_no_values(row: Row) -> bool:
+    """Whether what it gives may be the same memory."""
+    return row.name in _CASTS or row.name.rpartition(".")[2] in VIEWS
 
 
 def _inside(frame: Frame, given: Given) -> list[Given]:

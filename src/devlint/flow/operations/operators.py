@@ -34,6 +34,10 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
         found = _of_objects(frame, first, node.op, left, right)
         if found is not None:
             return found
+    if node.op == "*" and right.kind in _SEQUENCES:
+        left, right = right, left
+    if node.op == "*" and left.kind in _SEQUENCES:
+        return _combined(frame, node, left, right)  # a tensor of one number repeats it as well
     if left.kind in TENSORS or right.kind in TENSORS:
         arrivals.read(frame, node, (first, left), (second, right))
         if _is_array(left) or _is_array(right):
@@ -65,6 +69,7 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
 
 
 _OBJECTS = (Kind.INSTANCE, Kind.MODULE)
+_SEQUENCES = (Kind.LIST, Kind.TUPLE)
 
 _METHODS = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod",
