@@ -913,3 +913,79 @@ def test_a_parameter_goes_with_its_module_whoever_holds_it(tree: Tree) -> None:
     assert tree.lint("noise.py") == ["DEV203:11"]
     tree.write({"noise.py": noise, "layer.py": layer.format(made="torch.zeros(n)")})
     assert tree.lint("noise.py") == []
+
+
+def test_a_model_that_is_asked_where_it_is(tree: Tree) -> None:
+    """What another function finds out of it is no condition of its own."""
+    helpers = """
+        import torch
+        from torch.utils.data import DataLoader
+
+
+        def train(model: torch.nn.Module, loader: DataLoader):
+            use_cuda = next(model.parameters()).is_cuda
+            if use_cuda:
+                device = torch.device("cuda:0")
+            else:
+                device = torch.device("cpu")
+            for x, y in loader:
+                x, y = x.to(device), y.to(device)
+                model(x)
+
+
+        def train_on_samples(model: torch.nn.Module):
+            train(model, DataLoader(range(3)))
+    """
+    main = """
+        import torch
+        from torchvision import models
+
+        from helpers import train_on_samples
+
+
+        def main():
+            model = models.resnet18(num_classes=10)
+            if torch.cuda.is_available():
+                device = torch.device("cuda:0")
+                model.to(device)
+            train_on_samples(model)
+    """
+    tree.write({"helpers.py": helpers, "main.py": main})
+    assert [each for each in tree.lint("main.py") if not each.startswith("DEV103")] == []
+
+
+def test_one_of_several_objects_has_what_its_method_stores(tree: Tree) -> None:
+    """Whichever of them it is."""
+    net = """
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, n):
+                super().__init__()
+                self.mean = torch.zeros(1, 3, 1, 1)
+                self.layer = nn.Conv2d(3, 3, n)
+
+            def forward(self, x):
+                self.mean = self.mean.type_as(x)
+                return self.layer(x - self.mean)
+    """
+    main = """
+        import torch
+
+        from net import Net
+
+
+        def main(x, task, device: torch.device):
+            if task == "a":
+                net = Net(3)
+            elif task == "b":
+                net = Net(4)
+            else:
+                net = Net(5)
+            net = net.to(device)
+            return net(torch.from_numpy(x).to(device))
+    """
+    tree.write({"net.py": net, "main.py": main})
+    assert tree.lint("main.py") == []

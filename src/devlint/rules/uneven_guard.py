@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import (
     CUDA_AVAILABLE,
+    ON_HOST,
     Join,
     Kind,
     ModuleCall,
@@ -40,6 +41,8 @@ def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
         if len(when) != 1:
             continue
         ((condition, holds),) = when
+        if condition.endswith(ON_HOST):
+            continue  # it asks where one of them is: that is no free choice
         there, here = device_at(moved.device, found.when), device_at(other.device, found.when)
         if condition == CUDA_AVAILABLE and not holds and is_cuda(here):
             continue  # the bare "cuda" raises there by itself

@@ -21,6 +21,7 @@ from devlint.flow.domain.differences import difference
 from devlint.flow.domain.keys import (
     CUDA_AVAILABLE,
     IS_NONE,
+    ON_HOST,
     asks_type,
     chooses_host,
     stands_in,
@@ -81,7 +82,8 @@ from devlint.flow.facts.names import (
 from devlint.torchapi.spellings import dtype_of_type, is_type_of_cuda, place_of_type
 
 __all__ = [
-    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVES", "NO_LEAVES", "THE_MODULE", "UNKNOWN",
+    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVES", "NO_LEAVES", "ON_HOST", "THE_MODULE",
+    "UNKNOWN",
     "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "BuiltQuestion",
     "CachedTensor", "Collective", "Comparison", "Context", "Device", "DeviceUse", "Draw",
     "EarlyClock", "EarlyRead", "Elsewhere", "Fact", "Fixed", "Fixing", "Guard", "Guarded",

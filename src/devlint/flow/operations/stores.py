@@ -78,8 +78,12 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
         holds = value.kind in (Kind.MODULE, Kind.TENSOR) or value.kind.is_container
         if frame.state.paths:
             frame.state.paths.pop(identity(node), None)
-        if isinstance(base.data, frozenset):
-            return  # one of several, and nobody knows which: what is known of them is known by each
+        if isinstance(base.data, frozenset):  # whichever of several it is, that one has it now
+            whole = [base] if base.data in frame.state.heap else []
+            for each in (*frame.each(base), *whole):
+                if (one := frame.object(each)) is not None:
+                    frame.update(each, replace(one, entries={**one.entries, node.attr: value}))
+            return
         entries = {**found.entries, node.attr: value}
         frame.update(base, replace(found, entries=entries, stateless=found.stateless and not holds))
     elif found is not None and base.kind is Kind.ENCODING:
