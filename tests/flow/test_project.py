@@ -977,14 +977,19 @@ def test_one_of_several_objects_has_what_its_method_stores(tree: Tree) -> None:
         from net import Net
 
 
-        def main(x, task, device: torch.device):
+        def define(task):
             if task == "a":
                 net = Net(3)
             elif task == "b":
                 net = Net(4)
             else:
                 net = Net(5)
-            net = net.to(device)
+            return net
+
+
+        def main(x, task):
+            device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            net = define(task).to(device)
             return net(torch.from_numpy(x).to(device))
     """
     tree.write({"net.py": net, "main.py": main})
