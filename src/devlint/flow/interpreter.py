@@ -11,7 +11,7 @@ from devlint.flow.bodies.expressions import EVALUATORS, evaluate, watched
 from devlint.flow.bodies.functions import invoke, run_alone
 from devlint.flow.bodies.methods import run_class
 from devlint.flow.calls.callers import calls_tell
-from devlint.flow.calls.host_functions import without_host_functions
+from devlint.flow.calls.host_functions import without_host_functions, without_made_up_modules
 from devlint.flow.conditions.guards import guard_of_file
 from devlint.flow.domain.devicestring import BACKENDS
 from devlint.flow.domain.keys import ALL_ON_HOST
@@ -92,12 +92,14 @@ def _sieved(world: World) -> Iterator[Fact]:
     """What was written down, without what the file as a whole leaves no reason to report."""
     seen = list(without_rewritten(world, [*world.facts, *world.told_by_calls]))
     known = list(without_host_functions(world, seen))
-    proved = list(without_unproven(world, known))
+    moved = list(without_made_up_modules(world, known))
+    proved = list(without_unproven(world, moved))
     first = list(first_of_each(proved))
     if world.record is not None:
         world.record.hear(world.home.body, world.given)
         world.record.lost(seen, known, "calls-from-host")
-        world.record.lost(known, proved, "unproven-part-of-batch")
+        world.record.lost(known, moved, "made-up-for-tests")
+        world.record.lost(moved, proved, "unproven-part-of-batch")
         world.record.lost(proved, first, "first-of-its-cause")
     return iter(first)
 

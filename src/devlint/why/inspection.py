@@ -39,6 +39,7 @@ REASONS = {
     "expected-error": "the code around expects an error there",
     "condition-of-another-file": "it depends on a condition that another file checks itself",
     "calls-from-host": "calls in this file pass it from the host, or it is read there",
+    "made-up-for-tests": "tests make up the module, and never move it",
     "unproven-part-of-batch": "nothing proves that this part of a batch is a tensor",
     "first-of-its-cause": "the same cause raises at an earlier line",
     "callers-bring-it-from-the-host": "all calls in the project pass it from the host",

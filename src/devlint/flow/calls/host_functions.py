@@ -28,13 +28,26 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, TENSORS, Kind, Origin, Value
 from devlint.flow.effects.host import class_of
 from devlint.flow.effects.sending import is_sent
-from devlint.flow.facts import Elsewhere, Fact, HostRead, Indexing, Join, ModuleCall, Operand, Role
+from devlint.flow.facts import (
+    CachedTensor,
+    Elsewhere,
+    Fact,
+    HostRead,
+    Indexing,
+    Join,
+    KeptTensor,
+    ModuleCall,
+    Operand,
+    Role,
+)
+from devlint.flow.facts.meetings import met
 from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Parameter, World
 from devlint.flow.modules.asked import kept_arguments
 from devlint.flow.syntax.passing import is_sent_after
+from devlint.flow.syntax.signs import made_up_for_tests
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.policy import means
@@ -196,6 +209,25 @@ def without_host_functions(world: World, facts: Iterable[Fact]) -> Iterator[Fact
             continue
         if not any(_is_kept_on_host(world, fact, each) for each in _meeting(inner)):
             yield fact
+
+
+def without_made_up_modules(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:
+    """The facts, without those about where modules are that tests make up and leave on the host."""
+    made_up = made_up_for_tests(world.home.body)
+    for fact in facts:
+        if isinstance(fact, (KeptTensor, CachedTensor)):
+            is_made_up = fact.class_name in made_up
+        else:
+            inside = not made_up.isdisjoint(fact.context.function.split("."))
+            is_made_up = inside and _hangs_on_the_module(fact)
+        if not is_made_up:
+            yield fact
+
+
+def _hangs_on_the_module(fact: Fact) -> bool:
+    """Whether it goes wrong only where somebody moves the module, or what it is given."""
+    places = [operand.device for operand in met(fact)]
+    return any(place == THE_MODULE or is_place_of_argument(place) for place in places)
 
 
 def _meeting(fact: Fact) -> tuple[Operand, ...]:

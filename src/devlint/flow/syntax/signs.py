@@ -1,0 +1,83 @@
+"""Whether code names a device or moves something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from devlint.flow.syntax.programs import holds_tests, is_named_test
+from devlint.flow.syntax.walk import descendants, mentions, nodes_of
+from devlint.model import ir
+from devlint.policy import means
+
+
+def speaks(nodes: Iterable[ir.Node]) -> bool:
+    """Whether any of these nodes, in that order, names a device or moves something. What comments
+    and docstrings say of devices changes nothing."""
+    said: set[ir.Node] = set()
+    for node in nodes:
+        if isinstance(node, ir.Evaluate) and isinstance(node.value, ir.Constant):
+            said.add(node.value)
+        elif node not in said and _is_sign(node):
+            return True
+    return False
+
+
+def _is_sign(node: ir.Node) -> bool:
+    match node:
+        case ir.Call(func=ir.Attribute(attr="to"), args=args):
+            return not args or not all(map(_is_dtype, args))
+        case ir.Call(func=ir.Attribute(attr="cuda")):
+            return True
+        case ir.Name(id=word) | ir.Attribute(attr=word) | ir.Constant(value=str(word)):
+            return _speaks(word)
+        case ir.Parameter(name=word) | ir.Function(name=word) | ir.Class(name=word):
+            return _speaks(word)
+        case ir.Argument(keyword=str(word)):
+            return _speaks(word)
+        case ir.Alias(name=word, asname=other):
+            return _speaks(word) or _speaks(other or "")
+        case ir.ImportFrom(module=word):
+            return _speaks(word)
+    return False
+
+
+def _is_dtype(argument: ir.Argument) -> bool:
+    """Whether what `.to(...)` is given moves nothing: `torch.float32`, `dtype=x.dtype`."""
+    match argument.value:
+        case ir.Attribute(value=ir.Name(id="torch"), attr=attr):
+            return argument.keyword in (None, "dtype") and not _speaks(attr)
+        case ir.Attribute(attr="dtype"):
+            return True
+    return argument.keyword == "dtype"
+
+
+def _speaks(word: str) -> bool:
+    return bool(means("speaks-of-devices", word, "word"))
+
+
+def made_up_for_tests(body: ir.Body) -> frozenset[str]:
+    """The classes of a file of tests that stay on the host: none but tests make objects of them,
+    and neither these nor the classes ever speak of devices."""
+    if not holds_tests(body):
+        return frozenset()
+    units = list(_units(body))
+    classes = [node for node in nodes_of(body) if isinstance(node, ir.Class)]
+    return frozenset(each.name for each in classes if _stays(each, units))
+
+
+def _units(body: ir.Body) -> Iterator[ir.Stmt]:
+    """The functions, methods and other statements of a file."""
+    for statement in body:
+        if isinstance(statement, ir.Class):
+            yield from statement.body
+        else:
+            yield statement
+
+
+def _stays(made: ir.Class, units: list[ir.Stmt]) -> bool:
+    users = [each for each in units if each not in made.body and mentions(each, made.name)]
+    around = [each for each in units if made in descendants(each) and each is not made]
+    used = [*users, *around]
+    if not used or not all(map(is_named_test, used)):
+        return False
+    return not speaks(each for unit in (made, *used) for each in descendants(unit))
