@@ -994,3 +994,30 @@ def test_one_of_several_objects_has_what_its_method_stores(tree: Tree) -> None:
     """
     tree.write({"net.py": net, "main.py": main})
     assert tree.lint("main.py") == []
+
+
+def test_tests_of_the_host_say_nothing_of_what_they_test(tree: Tree) -> None:
+    net = """
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(3, 3)
+
+            def forward(self, x):
+                return self.layer(x) + torch.ones(3)
+    """
+    tests = """
+        import torch
+
+        from net import Net
+
+
+        def test_net():
+            assert Net()(torch.ones(2, 3)).shape == (2, 3)
+    """
+    tree.write({"net.py": net, "test_net.py": tests})
+    assert tree.lint("net.py") == ["DEV203:12"]

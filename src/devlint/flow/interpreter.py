@@ -33,7 +33,7 @@ from devlint.flow.modules.constructed import without_rewritten
 from devlint.flow.modules.stale import settled
 from devlint.flow.operations.batches import without_unproven
 from devlint.flow.project import Project
-from devlint.flow.surroundings import Surroundings, Text, runs_on_host
+from devlint.flow.surroundings import Surroundings, Text, runs_on_host, tests_on_host
 from devlint.flow.syntax.imports import imported, spelled
 from devlint.flow.syntax.parts import is_private, parts, with_parts
 from devlint.flow.syntax.programs import holds_tests
@@ -107,7 +107,7 @@ def _sieved(world: World) -> Iterator[Fact]:
 def _run(world: World, text: Text, default: Device) -> Frame:
     """Run a file, and all that it defines; gives the frame of its top level."""
     body = text.module.body
-    known = {ALL_ON_HOST: True} if runs_on_host(text) else {}
+    known = {ALL_ON_HOST: True} if runs_on_host(text) or tests_on_host(text) else {}
     state = State(known=known, default=default)
     top = Frame(world, world.home, state, role=world.home.role, guard=guard_of_file(body))
     world.home.top = top

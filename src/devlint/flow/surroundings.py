@@ -26,10 +26,15 @@ class Text:
 
 
 def runs_on_host(text: Text) -> bool:
-    """Whether a file is a program that trains its own model, or one of tests, and never speaks of
-    devices: it runs on the host from its beginning to its end."""
-    body = text.module.body
-    return not text.speaks_of_devices and (trains(body) or holds_tests(body))
+    """Whether a file is a program that trains its own model and never speaks of devices: it runs on
+    the host from its beginning to its end."""
+    return not text.speaks_of_devices and trains(text.module.body)
+
+
+def tests_on_host(text: Text) -> bool:
+    """Whether a file holds tests and never speaks of devices: they run on the host, which says
+    nothing of what they test."""
+    return not text.speaks_of_devices and holds_tests(text.module.body)
 
 
 def gives_host(text: Text) -> bool:
