@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-
 _DEVICES = ("cpu", "cuda")
 """What samples name: the database has others where there is a GPU."""
 

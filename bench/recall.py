@@ -3,7 +3,7 @@
     python bench/recall.py --mirrors DIR --jobs 2            all of them
     python bench/recall.py --mirrors DIR --classes module-list,index-device --misses FILE
     python bench/recall.py --mirrors DIR --visible c         those across functions
-    python bench/recall.py --mirrors DIR --bugs bench/fixes.jsonl --whole      those of other projects
+    python bench/recall.py --mirrors DIR --bugs bench/fixes.jsonl --whole      other projects
 
 bugs.jsonl names a commit that fixed a device bug on each line: repo, fix and parent commit,
 path, the faulty lines (1-based, before the fix), the class of the bug (and of an "other" one what

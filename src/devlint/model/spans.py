@@ -15,8 +15,6 @@ from operator import add
 from devlint.model.findings import Edit, Span
 
 _BREAK = re.compile(r"\r\n?|\n")
-_CONTINUATION = bytes(range(0x80, 0xC0))
-"""The bytes of UTF-8 that begin no character."""
 
 
 def _rows(text: str) -> tuple[list[int], list[int]]:
@@ -35,12 +33,13 @@ class LineIndex:
     that row, its line break left out.
     """
 
-    __slots__ = ("_ends", "_last", "_starts", "text")
+    __slots__ = ("_ends", "_last", "_last_bytes", "_starts", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._starts, self._ends = _rows(text)
         self._last = (0, "")  # the row whose text was asked for, which may be long, and that text
+        self._last_bytes: tuple[int, list[int]] = (0, [])
 
     @property
     def rows(self) -> int:
@@ -104,9 +103,14 @@ class LineIndex:
         text = self.row_text(row)
         if text.isascii():
             return min(column, len(text) + 1)
-        data = text.encode("utf-8", "surrogatepass")
-        inside = data[column - 1 : column] and data[column - 1] in _CONTINUATION
-        return len(data[: column - 1].translate(None, _CONTINUATION)) + (0 if inside else 1)
+        return bisect_right(self._bytes_of(row), column - 1)
+
+    def _bytes_of(self, row: int) -> list[int]:
+        """The byte at which each character of a row starts, and the one behind them all."""
+        if self._last_bytes[0] != row:
+            lengths = map(utf8_length, self.row_text(row))
+            self._last_bytes = (row, [0, *accumulate(lengths)])
+        return self._last_bytes[1]
 
 
 def utf16_length(text: str) -> int:

@@ -10,7 +10,7 @@ from devlint.flow.calls.judged import given_by, is_told, parts, told_by_call
 from devlint.flow.calls.module_inputs import is_given_device, may_hold_tensors
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.differences import difference
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host, outside
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import REGISTERED, Trait
 from devlint.flow.domain.values import (
@@ -130,14 +130,14 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     """`model(x)`: the result is where the model is."""
     found = frame.object(value)
     info = frame.class_of(value)
-    managed = found is not None and found.managed
+    objects = frame.objects(value)
+    managed = bool(objects) and all(each.managed for each in objects)
     method = None if info is None else _called(info)
     if method is not None and refuses(frame, method, args, value):
         return REFUSED
     self_moving = info is None and is_given_device(args)
-    self_moving = self_moving or any(
-        _hands_to_wrapper(frame, each, _DEEPEST) for each in frame.objects(value)
-    )
+    wrappers = [each for each in objects if _hands_to_wrapper(frame, each, _DEEPEST)]
+    self_moving = self_moving or 0 < len(objects) == len(wrappers)
     if value.trait is Trait.IF_MODULE:
         value = value.but(kind=Kind.MODULE, data=None)
     place, buffers = frame.place(value), holds_buffers_only(frame, value)
@@ -152,7 +152,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     elif not managed and _adapts(frame, info, value):
         place = UNKNOWN  # what comes out is where the input was
     elif not managed and not self_moving:
-        place = meet.call_module(frame, node, (func, value), inputs)
+        bare = _where_bare(frame, value, wrappers) if wrappers else value
+        place = meet.call_module(frame, node, (func, bare), inputs)
     source = found.source if found is not None and isinstance(found.source, str) else ""
     if not source.startswith("torch.nn.") and not _only_computes(info):
         frame.state.wait()
@@ -190,6 +191,16 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         trace=Step(Sort.OUTPUT, node, operand.value.trace),
     )  # fmt: skip
     return outputs.of_forward(frame, node, there, value)
+
+
+def _where_bare(frame: Frame, value: Value, wrappers: list[Object]) -> Value:
+    """A module that is wrapped under a condition, where that doesn't hold: a wrapper moves what it
+    is given by itself."""
+    place, found = frame.place(value), frame.object(value)
+    for each in wrappers:
+        place = outside(place, each.device)
+    told = None if found is None else found.trace
+    return Value(Kind.MODULE, place, trait=Trait.GUARDED, trace=told)
 
 
 def _called(info: ClassInfo) -> Closure | None:

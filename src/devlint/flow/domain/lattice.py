@@ -206,6 +206,14 @@ def choose(key: str, yes: Device, no: Device) -> Device:
     return UNKNOWN if len(conditions(chosen)) > _MOST_CONDITIONS else chosen
 
 
+def outside(device: Device, other: Device) -> Device:
+    """A device where nothing is known of `other`, and UNKNOWN where something is."""
+    if isinstance(other, Guarded):
+        yes, no = (given(device, other.key, holds) for holds in (True, False))
+        return choose(other.key, outside(yes, other.yes), outside(no, other.no))
+    return device if other == UNKNOWN else UNKNOWN
+
+
 def join(a: Device, b: Device) -> Device:
     """What is known where a value is at `a` on one path and at `b` on the other."""
     if a == b:
