@@ -45,7 +45,7 @@ Ended = dict[str, str]
 
 @cache
 def programs(count: int) -> dict[str, Mapping[str, str]]:
-    """All programs by name, each as its files; the first of them is the one to run."""
+    """All programs by name, each as its files."""
     found: dict[str, Mapping[str, str]] = {}
     for page in rulebook.pages().values():
         for block in page.blocks:
@@ -63,12 +63,11 @@ def programs(count: int) -> dict[str, Mapping[str, str]]:
 
 def ended(files: Mapping[str, str]) -> Ended:
     """Run a program in this process."""
-    main = "train.py" if "train.py" in files else MAIN
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         with mistakes.inside(folder, files):
             try:
-                _execute(folder / main)
+                _execute(folder / MAIN)
             except ModuleNotFoundError as error:
                 return {"skipped": str(error)}
             except BaseException as error:

@@ -52,8 +52,11 @@ def tell_read(use: Use, given: Given, method: str, container: bool = False) -> N
 
 def tell_copied_elsewhere(frame: Frame, read: ir.Call, node: ir.Expr) -> bool:
     """`.numpy()` of what another line copies to the host first: whether the fact was told."""
-    body = frame.file.body if frame.function is None else frame.function.body
-    copy = homeward.copied_elsewhere(body, read) if isinstance(body, tuple) else None
+    function = frame.function
+    if isinstance(function, ir.Lambda):
+        return False
+    body, params = (frame.file.body, ()) if function is None else (function.body, function.params)
+    copy = homeward.copied_elsewhere(body, params, read)
     if copy is None:
         return False
     path = homeward.path_before(copy)

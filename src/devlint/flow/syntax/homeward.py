@@ -17,7 +17,9 @@ Way = tuple[ir.Body, ...]
 """The blocks around a statement, from the outside in."""
 
 
-def copied_elsewhere(body: ir.Body, read: ir.Call) -> ir.Call | None:
+def copied_elsewhere(
+    body: ir.Body, params: tuple[ir.Parameter, ...], read: ir.Call
+) -> ir.Call | None:
     """The call that copies what `read` reads, in a line that runs whenever that one does; None
     where there is none, or where the name is bound more than once."""
     whole = path_before(read)
@@ -30,7 +32,9 @@ def copied_elsewhere(body: ir.Body, read: ir.Call) -> ir.Call | None:
                 here = way
             elif isinstance(node, ir.Call) and (copy := _copy(node)) is not None:
                 found.append((copy, way))
-    if here is None or _binds(body, whole.partition(".")[0]) > 1:
+    name = whole.partition(".")[0].partition("[")[0]
+    given = any(parameter.name == name for parameter in params)
+    if here is None or _binds(body, name) + given > 1:
         return None
     for copy, way in found:
         path = path_before(copy)
