@@ -1089,3 +1089,46 @@ def test_what_is_put_into_a_module_after_it_has_moved(
     }
     write(tmp_path, files)
     assert [each.span.row for each in lint(tmp_path, "main.py")] == [9] * told
+
+
+def test_a_call_leaves_to_a_default_what_another_file_does_with_it(tmp_path: Path) -> None:
+    files = {
+        "base.py": """
+            import torch
+
+            class Loaded:
+                @classmethod
+                def _read(cls, path, map_location):
+                    return torch.load(path, map_location)
+        """,
+        "tools.py": """
+            import torch
+            from base import Loaded
+
+            class Net(Loaded):
+                @classmethod
+                def load(cls, path, map_location=None):
+                    return cls(cls._read(path, map_location))
+
+            class Bins:
+                def __init__(self, logits, device="cuda"):
+                    self.edges = torch.linspace(-20, 20, 255).to(device)
+        """,
+        "use.py": """
+            import torch
+            from tools import Bins, Net
+
+            def bins(logits, device):
+                logits = logits.to(device)
+                return Bins(logits), Bins(logits, device)
+
+            def restore(path):
+                return Net.load(path), Net.load(path, "cpu")
+        """,
+    }
+    write(tmp_path, files)
+    found = lint(tmp_path, "use.py")
+    assert [(each.code, each.span.row) for each in found] == [("DEV110", 7), ("DEV106", 10)]
+    assert "not `logits.device`" in found[0].message
+    way = [(Path(step.filename).name, step.span.row) for step in found[1].trace]
+    assert way == [("tools.py", 8), ("base.py", 7)]

@@ -34,6 +34,7 @@ def ignored_device_argument(fact: IgnoredDevice) -> Iterator[Report]:
         Ignored.UNBOUND: _unbound,
         Ignored.OVERWRITTEN: _overwritten,
         Ignored.DROPPED: _dropped,
+        Ignored.DEFAULTED: _defaulted,
         Ignored.LATE: _late,
     }[fact.how](fact, name, function)
     yield Report(at=fact.node, message=message, because=fact.instead, fix=fix, help=remedy)
@@ -108,17 +109,32 @@ def _dropped(fact: IgnoredDevice, name: str, function: str) -> _Said:
     call = fact.node
     assert isinstance(call, ir.Call)
     again = "itself" if fact.callee == function else f"`{fact.callee}`"
-    if call.args:
-        lonely = isinstance(call.args[-1].value, ir.Comprehension)
-        rewrite = insert_after(call.args[-1], f", {name}={name}")
-    else:
-        lonely, rewrite = False, replace_tail(call.func, call, f"({name}={name})")
-    fix = None if lonely else Change(f"Pass `{name}` on", (rewrite,), Safety.UNSAFE)
     return (
         f"`{function}` calls {again} without the `{name}` that it was given",
         f"pass it on: `{name}={name}`",
-        fix,
+        _passing(call, f"{name}={name}", f"Pass `{name}` on"),
     )
+
+
+def _defaulted(fact: IgnoredDevice, name: str, function: str) -> _Said:
+    assert fact.at_hand is not None
+    at_hand = ir.render(fact.at_hand)
+    passed = f"{name}={at_hand}"
+    return (
+        f"`{fact.callee}` is called without `{name}`, and uses its default, not `{at_hand}`",
+        f"pass it on: `{passed}`",
+        _passing(fact.node, passed, f"Pass `{at_hand}` on"),
+    )
+
+
+def _passing(node: ir.Node, passed: str, what: str) -> Change | None:
+    """A call gets one argument more."""
+    assert isinstance(node, ir.Call)
+    if not node.args:
+        return Change(what, (replace_tail(node.func, node, f"({passed})"),), Safety.UNSAFE)
+    if isinstance(node.args[-1].value, ir.Comprehension):
+        return None  # it may have no parentheses of its own
+    return Change(what, (insert_after(node.args[-1], f", {passed}"),), Safety.UNSAFE)
 
 
 def _late(fact: IgnoredDevice, name: str, function: str) -> _Said:

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from devlint.flow.facts import ApiCall, Context, Guard, Role
+from devlint.flow.facts import ApiCall, Context, Guard, LeftOut, Role
+from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, insert_after
 from devlint.rules import rule
@@ -32,18 +33,39 @@ def load_without_map_location(call: ApiCall) -> Iterator[Report]:
     source = call.positional[0] if call.positional else call.keyword("url")
     if source is not None and _PUBLISHED.match(str(source.constant)):
         return
-    fix = None
-    if call.node.args:
-        rewrite = insert_after(call.node.args[-1], ', map_location="cpu"')
-        # What was saved on an accelerator now lands on the CPU: right before `load_state_dict`,
-        # and a change for code that uses the tensors as they come.
-        fix = Change('Add `map_location="cpu"`', (rewrite,), Safety.UNSAFE)
     yield Report(
         at=call.node,
         message=f"`{call.name}` without `map_location` needs the device that the file was saved on",
-        fix=fix,
-        help='load with `map_location="cpu"` (or `device`), then move the model',
+        fix=_given(call.node, "map_location"),
+        help=_REMEDY.format("map_location"),
     )
+
+
+@rule("load-without-map-location", on=LeftOut)
+def call_without_map_location(fact: LeftOut) -> Iterator[Report]:
+    """A function of the project that has `map_location=None` and hands it on."""
+    if fact.context.guard is not Guard.NONE or _is_of_tests_or_samples(fact.context):
+        return
+    name = fact.parameter
+    yield Report(
+        at=fact.node,
+        message=f"`{fact.callee}` without `{name}` needs the device that the file was saved on",
+        because=fact.way,
+        fix=_given(fact.node, name),
+        help=_REMEDY.format(name),
+    )
+
+
+_REMEDY = 'load with `{}="cpu"` (or `device`), then move the model'
+
+
+def _given(call: ir.Call, name: str) -> Change | None:
+    """Load to the CPU. What was saved on an accelerator now lands there: right before
+    `load_state_dict`, and a change for code that uses the tensors as they come."""
+    if not call.args:
+        return None
+    rewrite = insert_after(call.args[-1], f', {name}="cpu"')
+    return Change(f'Add `{name}="cpu"`', (rewrite,), Safety.UNSAFE)
 
 
 def _is_of_tests_or_samples(context: Context) -> bool:

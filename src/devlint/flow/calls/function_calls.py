@@ -10,6 +10,7 @@ from dataclasses import replace
 from devlint.flow.calls.callers import remember_call
 from devlint.flow.calls.host_functions import note_brought
 from devlint.flow.conditions.settled import settled
+from devlint.flow.devices import left_out
 from devlint.flow.devices.dropped import note_call
 from devlint.flow.domain.derivation import Sort, Step, first, steps
 from devlint.flow.domain.keys import asks_type
@@ -66,6 +67,7 @@ def call_function(
         value = _from_elsewhere(node, value, [*positional, *keywords.values()])
     if frame.tells and not open_ended:
         note_call(frame, node, closure, args, len(positional), value)
+        left_out.note(frame, node, closure, len(positional))
     if value.trait is Trait.EXITS and _is_left_to_subclasses(closure, receiver):
         return NOTHING
     return value

@@ -69,6 +69,7 @@ class Ignored(Enum):
     REPLACED = auto()  # it stores one in an attribute, and at once another one
     OVERWRITTEN = auto()  # it binds the name anew before it has read it
     DROPPED = auto()  # it calls a function that takes a device as well, and doesn't pass it on
+    DEFAULTED = auto()  # a call leaves it to a default, which names another one
     LATE = auto()  # it uses the old one, `self.device`, before it stores the new one
 
 
@@ -89,6 +90,22 @@ class IgnoredDevice(Fact):
     instead: tuple[Hop, ...] = ()
     callee: str = ""
     optional: bool = False
+    at_hand: ir.Expr | None = None
+    """What could be passed on, where it isn't the parameter."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut(Fact):
+    """A call of a function of the project leaves out where a file of tensors is loaded to.
+
+    `node` is the call, `callee` the name of the function, which hands its `parameter` on to what
+    loads: it is None there. `way` are the calls that do.
+    """
+
+    node: ir.Call
+    parameter: str
+    callee: str
+    way: tuple[Hop, ...]
 
 
 class Loss(Enum):

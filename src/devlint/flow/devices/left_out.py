@@ -1,0 +1,202 @@
+"""Calls that leave it to a default where something is: an accelerator that the default of a
+parameter names, though the program has a device at hand, and nothing where what they call hands the
+parameter on to `torch.load` as `map_location`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint.flow.domain.devicestring import spells_device
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
+from devlint.flow.domain.paths import as_device
+from devlint.flow.domain.values import NOTHING, TENSORS
+from devlint.flow.facts import Ignored, IgnoredDevice, LeftOut
+from devlint.flow.frames.arguments import Arguments, by_parameter
+from devlint.flow.frames.files import Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import name_in
+from devlint.flow.frames.near import quietly
+from devlint.flow.syntax.walk import descendants, first_parameter, nodes_of
+from devlint.model import ir
+from devlint.model.reports import Hop
+from devlint.model.trees import is_named, last_name
+from devlint.policy import means
+from devlint.torchapi.effects import Row
+
+
+def note(frame: Frame, node: ir.Call, closure: Closure, count: int) -> None:
+    """Look at a call of a function of the project: what does it leave out?
+
+    `count`: how many arguments it is given by position, its receiver among them.
+    """
+    function = closure.node
+    if not isinstance(function, ir.Function) or any(argument.star for argument in node.args):
+        return
+    named = {argument.keyword for argument in node.args}
+    left = [
+        each
+        for at, each in enumerate(function.params)
+        if each.default is not None
+        and each.name not in named
+        and (each.kind != "positional" or at >= count)
+    ]
+    if left:
+        _note_load(frame, node, closure, {each.name for each in left if _is_none(each.default)})
+        _note_default(frame, node, closure, function, left)
+
+
+def _note_default(
+    frame: Frame,
+    node: ir.Call,
+    closure: Closure,
+    function: ir.Function,
+    left: list[ir.Parameter],
+) -> None:
+    """A default that names an accelerator, where the caller could say which device it is."""
+    taken = next((each for each in left if _names_accelerator(each.default)), None)
+    row = "" if taken is None else means("a-device", taken.name, "parameter")
+    if taken is None or not row or _asks_for_cuda(function.body):
+        return
+    at_hand = next(_at_hand(frame, node, taken.name), None)
+    if at_hand is None:
+        return
+    callee = (
+        closure.owner.node.name if closure.owner and closure.name == "__init__" else closure.name
+    )
+    hop = Hop(taken, "the default is here")
+    frame.record(
+        IgnoredDevice(
+            node, frame.context(row), taken.name, frame.name, Ignored.DEFAULTED, (hop,), callee,
+            at_hand=at_hand,
+        )
+    )  # fmt: skip
+
+
+def _at_hand(frame: Frame, call: ir.Call, name: str) -> Iterator[ir.Expr]:
+    """What the caller could say: the device that it moves the result to, a variable of that name,
+    or the device of its object."""
+    body = frame.file.body if frame.function is None else frame.function.body
+    for node in nodes_of(body):
+        match node:
+            case ir.Call(
+                func=ir.Attribute(value=moved, attr="to"), args=(ir.Argument(value=to), *_)
+            ):
+                if moved is call and _is_open(frame, as_device(quietly(frame, to))):
+                    yield to
+    for argument in call.args:
+        value = quietly(frame, argument.value)
+        if (
+            value.kind in TENSORS
+            and is_named(argument.value)
+            and _is_open(frame, frame.place(value))
+        ):
+            yield ir.Attribute(argument.value, "device")
+    for each in dict.fromkeys((name, "device")):
+        value = frame.look_up(each)
+        if value is not None and _is_open(frame, as_device(value)):
+            yield ir.Name(each)
+    this = first_parameter(frame.function) if frame.owner is not None else ""
+    found = frame.object(frame.look_up(this) or NOTHING) if this else None
+    for each, value in ({} if found is None else found.entries).items():
+        if means("device", each.lstrip("_"), "parameter") and _is_open(frame, as_device(value)):
+            yield ir.Attribute(ir.Name(this), each)
+
+
+def _is_open(frame: Frame, device: Device) -> bool:
+    """Whether a device is one, and isn't known to be an accelerator."""
+    device = frame.state.simplify(device)
+    return device not in (UNKNOWN, CPU) and not isinstance(device, Known)
+
+
+def _names_accelerator(node: ir.Expr | None) -> bool:
+    text = node.value if isinstance(node, ir.Constant) else None
+    return isinstance(text, str) and text != "cpu" and spells_device(text)
+
+
+def _asks_for_cuda(body: ir.Body) -> bool:
+    return any(isinstance(n, ir.Attribute) and n.attr == "is_available" for n in nodes_of(body))
+
+
+def _note_load(frame: Frame, node: ir.Call, closure: Closure, left: set[str]) -> None:
+    for name, calls in _handed_on(frame, closure, left) if left else ():
+        way = tuple(Hop(each, f"`{last_name(each.func)}` gets it here") for each in calls)
+        frame.record(LeftOut(node, frame.context(), name, closure.name, way))
+        return
+
+
+def _is_none(node: ir.Expr | None) -> bool:
+    return isinstance(node, ir.Constant) and node.value is None
+
+
+def _handed_on(
+    frame: Frame, closure: Closure, names: set[str], seen: frozenset[ir.Node] = frozenset()
+) -> Iterator[tuple[str, tuple[ir.Call, ...]]]:
+    """Which of its parameters a function gives to what loads tensors, as they came, itself or by
+    functions that it calls, with these calls: nothing binds them anew, and no condition asks for
+    them or for an accelerator."""
+    function, file = closure.node, closure.file
+    if not isinstance(function, ir.Function) or function in seen:
+        return
+    inside = frame.world.descendants(function)
+    choices = {
+        node: set(_words(node.test)) for node in inside if isinstance(node, (ir.If, ir.Conditional))
+    }
+    names = names.difference(file.scan(function).assigned, *choices.values())
+    asked = [node for node, words in choices.items() if "is_available" in words]
+    settled = set(nodes_of(asked))
+    for node in inside if names else ():
+        if not isinstance(node, ir.Call) or node in settled:
+            continue
+        row = frame.world.table.get(name_in(file, node.func))
+        if row is not None:
+            given = _place(node, row) if row.overlay == "load" else None
+            if isinstance(given, ir.Name) and given.id in names:
+                yield given.id, (node,)
+        elif (called := _called(closure, node.func)) is not None:
+            taken = {
+                name: value.id
+                for name, value in _given(called, node)
+                if isinstance(value, ir.Name) and value.id in names
+            }
+            if taken:
+                for name, way in _handed_on(frame, called, set(taken), seen | {function}):
+                    yield taken[name], (node, *way)
+
+
+def _called(closure: Closure, func: ir.Expr) -> Closure | None:
+    """A function of the same file, or a method of the same object."""
+    match func:
+        case ir.Name(id=name):
+            value = closure.file.names.get(name)
+            return value.data if value is not None and isinstance(value.data, Closure) else None
+        case ir.Attribute(value=ir.Name(id=this), attr=attr) if closure.owner is not None:
+            if this == first_parameter(closure.node) and (found := closure.owner.method(attr)):
+                return closure.owner.closure_of(found[1], found[0])
+    return None
+
+
+def _given(closure: Closure, call: ir.Call) -> Iterator[tuple[str, ir.Expr]]:
+    """The arguments of a call by the names of the parameters that take them."""
+    has_receiver = isinstance(call.func, ir.Attribute)
+    args = Arguments(tuple((argument, NOTHING) for argument in call.args))
+    named = by_parameter(closure.node, args, has_receiver)
+    for argument, (name, _) in zip(call.args, named, strict=True):
+        yield name, argument.value
+
+
+def _place(call: ir.Call, row: Row) -> ir.Expr | None:
+    """The argument that says where what is loaded goes."""
+    for at, argument in enumerate(call.args):
+        if argument.star:
+            return None
+        if (argument.keyword or at) in row.device:
+            return argument.value
+    return None
+
+
+def _words(node: ir.Node) -> Iterator[str]:
+    for each in descendants(node):
+        if isinstance(each, ir.Name):
+            yield each.id
+        elif isinstance(each, ir.Attribute):
+            yield each.attr
