@@ -205,6 +205,34 @@ def test_a_base_class_of_another_file(tree: Tree) -> None:
     assert tree.lint("net.py", ALONE) == []
 
 
+def test_a_class_that_is_called_like_its_base(tree: Tree) -> None:
+    tree.write(
+        {
+            "models.py": """
+                import torch
+                from torch import nn
+                from zoo import Model, Part
+
+                class Model(Model):
+                    pass
+
+                class Part(Model):
+                    def __init__(self):
+                        super().__init__()
+                        self.layer = nn.Linear(3, 3)
+            """,
+            "use.py": """
+                import torch
+                from models import Part
+
+                part = Part()
+                part(torch.ones(3, device="mps") + torch.ones(3))
+            """,
+        }
+    )
+    assert tree.lint("use.py") == ["DEV202:6"]
+
+
 def test_a_base_class_that_has_the_attribute(tree: Tree) -> None:
     own = """
         @property

@@ -4,6 +4,7 @@ import codecs
 import sys
 from typing import Literal
 
+import libcst as cst
 import pytest
 
 from devlint.flow.syntax.walk import descendants, first_row
@@ -128,12 +129,27 @@ def test_what_python_can_read_is_no_error(code: str, recwarn: pytest.WarningsRec
     assert not recwarn.list
 
 
-@pytest.mark.parametrize("code", ["class A(B, metaclass=C, *d): pass\n", "x = 1 if.5else 2\n"])
-def test_syntax_that_libcst_lacks_is_no_syntax_error(code: str) -> None:
+def test_syntax_that_libcst_lacks_is_no_syntax_error() -> None:
+    code = "class A(B, metaclass=C, *d): pass\n"
     error = failure(code.encode())
     assert error.kind == "unreadable"
     assert "LibCST" in error.reason
     assert syntax_error(code.encode()) is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = 1 if.5else 2\n",
+        "return.5\n",
+        "if(a if b else c): pass\n",
+        "if(lambda: x.cuda())(): pass\n",
+    ],
+)
+def test_syntax_that_the_checks_of_libcst_refuse_is_read(code: str) -> None:
+    assert read(code).tree.code == code
+    with pytest.raises((cst.CSTValidationError, TypeError)):
+        cst.parse_module(code)  # nodes that others make are checked still
 
 
 def test_mentions() -> None:

@@ -14,6 +14,7 @@ from devlint.migrate.file import File, Migrated, Undecided, file_of
 from devlint.migrate.file import migrate as convert
 from devlint.migrate.surroundings import projects
 from devlint.safety import files
+from devlint.source.concrete import unchecked
 from devlint.source.errors import SourceError
 from devlint.source.reading import read_script
 from devlint.source.room import with_room
@@ -32,6 +33,7 @@ class Migration:
     failures: tuple[Failure, ...]
 
 
+@unchecked()
 def migrate(sources: Sequence[Source], choice: Choice, name: str) -> Migration:
     """Work out the migration of a project; nothing is written.
 

@@ -14,6 +14,7 @@ from devlint.model.findings import Edit, Span
 from devlint.model.reports import Located, Rewrite, Side
 from devlint.model.spans import LineIndex
 from devlint.source.below import Lines
+from devlint.source.concrete import REFUSED, tree_of
 from devlint.source.depth import is_deep, too_long
 from devlint.source.errors import SourceError
 from devlint.source.exact import Exact
@@ -238,14 +239,14 @@ def parse(script: Script, filename: str, read: str | None = None) -> Document:
     deep = is_deep(text.encode("utf-8", "surrogatepass"))
     if read is not None and read != text and not deep:
         try:
-            tree = cst.parse_module(read)
-        except (cst.ParserSyntaxError, cst.CSTValidationError, cst.CSTLogicError):
+            tree = tree_of(read)
+        except REFUSED:
             return parse(script, filename)
         return Document(filename, text, tree, script, read)
     try:
-        tree = in_large_stack(lambda: cst.parse_module(text)) if deep else cst.parse_module(text)
-    except (cst.ParserSyntaxError, cst.CSTValidationError, cst.CSTLogicError) as error:
-        # Rare: `class A(metaclass=M, *bases)`, `return.5`.
+        tree = in_large_stack(lambda: tree_of(text)) if deep else tree_of(text)
+    except REFUSED as error:
+        # Rare: `class A(metaclass=M, *bases)`.
         index, start = LineIndex(text), 0
         if isinstance(error, cst.ParserSyntaxError):
             start = index.offset(error.raw_line, error.raw_column + 1)

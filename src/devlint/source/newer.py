@@ -10,6 +10,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from devlint.model.spans import LineIndex
+from devlint.source.concrete import REFUSED, tree_of
 from devlint.source.depth import is_deep, too_long
 from devlint.source.errors import SourceError
 from devlint.source.positions import Positions
@@ -25,13 +26,13 @@ def newer_syntax(text: str) -> SourceError | None:
         return None
     try:
         deep = is_deep(text.encode("utf-8", "surrogatepass"))
-        tree = in_large_stack(lambda: cst.parse_module(text)) if deep else cst.parse_module(text)
+        tree = in_large_stack(lambda: tree_of(text)) if deep else tree_of(text)
         newest = max(_newer(tree), key=lambda found: found[0], default=None)
         if newest is None:
             return None
         version, words, node = newest
         span = LineIndex(text).span(*Positions(tree, text).range(node))
-    except (cst.ParserSyntaxError, cst.CSTValidationError, cst.CSTLogicError, RecursionError):
+    except (*REFUSED, RecursionError):
         return None
     needed, running = (".".join(map(str, each)) for each in (version, sys.version_info[:2]))
     reason = (

@@ -75,8 +75,8 @@ def _note_default(
 def _at_hand(frame: Frame, call: ir.Call, name: str) -> Iterator[ir.Expr]:
     """What the caller could say: the device that it moves the result to, a variable of that name,
     or the device of its object."""
-    body = frame.file.body if frame.function is None else frame.function.body
-    for node in nodes_of(body):
+    inside = descendants(frame.function) if frame.function else nodes_of(frame.file.body)
+    for node in inside:
         match node:
             case ir.Call(
                 func=ir.Attribute(value=moved, attr="to"), args=(ir.Argument(value=to), *_)
@@ -92,8 +92,7 @@ def _at_hand(frame: Frame, call: ir.Call, name: str) -> Iterator[ir.Expr]:
         ):
             yield ir.Attribute(argument.value, "device")
     for each in dict.fromkeys((name, "device")):
-        value = frame.look_up(each)
-        if value is not None and _is_open(frame, as_device(value)):
+        if _is_open(frame, as_device(frame.look_up(each) or NOTHING)):
             yield ir.Name(each)
     this = first_parameter(frame.function) if frame.owner is not None else ""
     found = frame.object(frame.look_up(this) or NOTHING) if this else None
@@ -152,7 +151,7 @@ def _handed_on(
             given = _place(node, row) if row.overlay == "load" else None
             if isinstance(given, ir.Name) and given.id in names:
                 yield given.id, (node,)
-        elif (called := _called(closure, node.func)) is not None:
+        elif called := _called(closure, node.func):
             taken = {
                 name: value.id
                 for name, value in _given(called, node)
@@ -167,19 +166,20 @@ def _called(closure: Closure, func: ir.Expr) -> Closure | None:
     """A function of the same file, or a method of the same object."""
     match func:
         case ir.Name(id=name):
-            value = closure.file.names.get(name)
-            return value.data if value is not None and isinstance(value.data, Closure) else None
+            found = closure.file.names.get(name, NOTHING).data
+            return found if isinstance(found, Closure) else None
         case ir.Attribute(value=ir.Name(id=this), attr=attr) if closure.owner is not None:
-            if this == first_parameter(closure.node) and (found := closure.owner.method(attr)):
-                return closure.owner.closure_of(found[1], found[0])
+            if this == first_parameter(closure.node) and (method := closure.owner.method(attr)):
+                return closure.owner.closure_of(method[1], method[0])
     return None
 
 
 def _given(closure: Closure, call: ir.Call) -> Iterator[tuple[str, ir.Expr]]:
     """The arguments of a call by the names of the parameters that take them."""
-    has_receiver = isinstance(call.func, ir.Attribute)
+    if not isinstance(closure.node, ir.Function):
+        return
     args = Arguments(tuple((argument, NOTHING) for argument in call.args))
-    named = by_parameter(closure.node, args, has_receiver)
+    named = by_parameter(closure.node, args, isinstance(call.func, ir.Attribute))
     for argument, (name, _) in zip(call.args, named, strict=True):
         yield name, argument.value
 

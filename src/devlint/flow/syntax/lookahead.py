@@ -92,13 +92,16 @@ def _decorated(statement: ir.Stmt, own: dict[str, ir.Stmt]) -> set[str]:
 
 def _told(statement: ir.Class, own: dict[str, ir.Stmt]) -> Iterator[ir.Stmt]:
     """What runs in the bases of a class, as far as the file defines them, when it is made."""
-    for base in statement.bases:
-        above = own.get(base.value.id) if isinstance(base.value, ir.Name) else None
-        if isinstance(above, ir.Class):
-            for inner in above.body:
-                if isinstance(inner, ir.Function) and inner.name == "__init_subclass__":
-                    yield inner
-            yield from _told(above, own)
+    seen, waiting = {statement}, [statement]
+    while waiting:
+        for base in waiting.pop().bases:
+            above = own.get(base.value.id) if isinstance(base.value, ir.Name) else None
+            if isinstance(above, ir.Class) and above not in seen:  # `class Model(Model):`
+                seen.add(above)
+                waiting.append(above)
+                for inner in above.body:
+                    if isinstance(inner, ir.Function) and inner.name == "__init_subclass__":
+                        yield inner
 
 
 def _read(statement: ir.Stmt) -> set[str]:
