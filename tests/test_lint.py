@@ -16,7 +16,9 @@ from devlint.config.settings import Settings, check_layer, merge
 from devlint.flow.surroundings import Text
 from devlint.model import ir
 from devlint.model.findings import Level
+from devlint.project import neighbours
 from devlint.source.document import Document
+from devlint.source.lower import lower
 from devlint.source.reading import document_of
 from devlint.source.script import Script
 from devlint.verdict import saying
@@ -124,6 +126,32 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[ir.Module]:
 
     monkeypatch.setattr(saying, "interpret", interprets)
     return modules
+
+
+def test_what_cannot_be_followed_is_tried_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python doesn't read it again for each file that imports it, and LibCST not at all."""
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "newer.py").write_text("def first(xs) -> = ...\n")
+    names = ["a.py", "b.py", "c.py"]
+    for name in names:
+        (tmp_path / name).write_text("import torch\nfrom newer import first\n\nx = first([1])\n")
+    tried: list[str] = []
+
+    def lowering(text: str, path: str, explain: bool = True) -> ir.Module:
+        tried.append(Path(path).name)
+        return lower(text, path, explain=explain)
+
+    newer: list[str] = []
+    monkeypatch.setattr(neighbours, "lower", lowering)
+    monkeypatch.setattr("devlint.source.newer.newer_syntax", newer.append)
+    settings = Settings()
+    for name in names:
+        path = tmp_path / name
+        assert not lint.check_source(path.read_bytes(), str(path), settings)
+    assert tried.count("newer.py") == 1
+    assert not newer
 
 
 def test_a_file_is_interpreted_once(interpreted: list[ir.Module]) -> None:

@@ -87,6 +87,8 @@ class Neighbours(Finder):
         """Why files weren't opened that imports lead to, by path."""
         self._words: dict[str, _Words] = {}
         self._contents: OrderedDict[str, tuple[str, Text]] = OrderedDict()
+        self._unread: dict[str, int] = {}
+        """Files whose text can't be parsed, with a hash of it."""
         self._size = 0
 
     def read(self, path: str) -> Text | None:
@@ -94,21 +96,30 @@ class Neighbours(Finder):
         if path.endswith(os.sep):
             return None  # a package without `__init__.py` is a folder, and says nothing itself
         try:
-            return self.content(path, read_script(self._data(path), path).text)
+            text = read_script(self._data(path), path).text
+            return None if self._unread.get(path) == hash(text) else self._followed(path, text)
         except files.NotPlainError as error:
             self.refused[path] = files.reason(error)
             return None
         except (OSError, SourceError):
             return None
 
-    def content(self, path: str, text: str) -> Text:
+    def _followed(self, path: str, text: str) -> Text | None:
+        try:
+            return self.content(path, text, explain=False)
+        except SourceError:
+            self._unread[path] = hash(text)
+            return None
+
+    def content(self, path: str, text: str, explain: bool = True) -> Text:
         """What a text says as the file of a path. Raises `SourceError`.
 
-        It is read once for the run over the file itself and for the files that import it.
+        It is read once for the run over the file itself and for the files that import it. Why it
+        can't be read has to be told in words only for the file itself.
         """
         kept = self._contents.pop(path, None)
         if kept is None or kept[0] != text:
-            module = lower(text, path)
+            module = lower(text, path, explain=explain)
             self._size += len(text) - (0 if kept is None else len(kept[0]))
             speaks = speaks_of_devices(text, module)
             kept = text, Text(module, speaks, len(text))

@@ -19,14 +19,16 @@ from devlint.source.room import with_room
 from devlint.source.spots import File
 
 
-def lower(text: str, path: str, rows: Sequence[int] | None = None) -> ir.Module:
+def lower(
+    text: str, path: str, rows: Sequence[int] | None = None, explain: bool = True
+) -> ir.Module:
     """The intermediate form of a file. Raises `SourceError` for what the running Python can't
-    parse, also for what is nested too deeply.
+    parse, with words for users if it is to `explain` that, and for what is nested too deeply.
 
     `spots.path_of` and `spots.span_of` tell where its nodes are; `origin` of the module is a
     `File`. `rows` are those of a larger text, in which the rows of this one stand.
     """
-    tree = parsed(text)
+    tree = parsed(text, explain)
     if rows is not None:
         _move(tree, rows)
     try:

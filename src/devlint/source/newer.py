@@ -44,10 +44,13 @@ def newer_syntax(text: str) -> SourceError | None:
 
 def _newer(tree: cst.Module) -> Iterator[tuple[Version, str, cst.CSTNode]]:
     """What is newer than the running Python: since which one, in words, and where."""
-    for version, words, matcher in _SYNTAX:
-        if version > sys.version_info[:2]:
-            for node in m.findall(tree, matcher):
-                assert isinstance(node, cst.CSTNode)
+    newer = [each for each in _SYNTAX if each[0] > sys.version_info[:2]]
+    waiting: list[cst.CSTNode] = [tree]
+    while waiting:
+        node = waiting.pop()
+        waiting += reversed(node.children)
+        for version, words, matcher in newer:
+            if matcher(node) if callable(matcher) else m.matches(node, matcher):
                 yield version, words, node
 
 
@@ -73,7 +76,6 @@ def _expressions(node: cst.FormattedString) -> Iterator[cst.CSTNode]:
 
 _BARE = m.Tuple(lpar=[])
 _GIVEN: Any = m.MatchIfTrue(lambda found: found is not None)
-_FREELY: Any = m.MatchIfTrue(_is_nested_freely)
 _STARRED = m.StarredElement()
 
 _SYNTAX: tuple[tuple[Version, str, Any], ...] = (
@@ -82,7 +84,7 @@ _SYNTAX: tuple[tuple[Version, str, Any], ...] = (
     ((3, 11), "`*` in an annotation", m.Annotation(annotation=_STARRED)),
     ((3, 12), "a `type` statement", m.TypeAlias()),
     ((3, 12), "type parameters", m.TypeParameters()),
-    ((3, 12), "quotes or a backslash in the expression of an f-string", _FREELY),
+    ((3, 12), "quotes or a backslash in the expression of an f-string", _is_nested_freely),
     ((3, 13), "a default of a type parameter", m.TypeParam(default=_GIVEN)),
     ((3, 14), "a template string", m.TemplatedString()),
     ((3, 14), "`except` without parentheses", m.ExceptHandler(type=_BARE)),

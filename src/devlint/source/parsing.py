@@ -13,12 +13,13 @@ from devlint.source.errors import SourceError
 from devlint.source.room import with_room
 
 
-def parsed(text: str) -> ast.Module:
-    """Python's tree of a text. Raises `SourceError`."""
+def parsed(text: str, explain: bool = True) -> ast.Module:
+    """Python's tree of a text. Raises `SourceError`: `explain` says whether that has to tell which
+    Python reads the text, for which LibCST has to read it."""
     try:
         return _tree(text)
     except SyntaxError as error:
-        raise _explained(text, error) from None
+        raise _explained(text, error, explain) from None
 
 
 def parses(text: str) -> bool:
@@ -64,13 +65,14 @@ _ODD = {
 }
 
 
-def _explained(text: str, error: SyntaxError) -> SourceError:
+def _explained(text: str, error: SyntaxError, explain: bool) -> SourceError:
     """Python's words and place for an error, or that a newer Python reads the file."""
-    from devlint.source.newer import newer_syntax  # loads LibCST
+    if explain:
+        from devlint.source.newer import newer_syntax  # loads LibCST
 
-    newer = newer_syntax(text)
-    if newer is not None:
-        return newer
+        newer = newer_syntax(text)
+        if newer is not None:
+            return newer
     index = LineIndex(text)
     start = end = 0
     if error.lineno:
