@@ -82,6 +82,7 @@ NEWER = [  # the Python that can parse it, what it is called, and a piece
     ((3, 12), "type parameters", "def f[**P](a: T): pass"),
     ((3, 12), "quotes or a backslash", "f'{'a' + f'{'b'}'}'"),
     ((3, 12), "quotes or a backslash", "f'{a['b']:{'c'}}'"),
+    ((3, 12), "quotes or a backslash", "x = (f'{a['b']}')"),
     ((3, 13), "a default of a type parameter", "type A[T = b] = c"),
     ((3, 14), "a template string", "t'a{b!r:c{d}}'"), ((3, 14), "a template string", "t'{a=}'"),
     ((3, 14), "`except` without parentheses", "try: a\nexcept B, C: d"),

@@ -54,18 +54,13 @@ def _newer(tree: cst.Module) -> Iterator[tuple[Version, str, cst.CSTNode]]:
                 yield version, words, node
 
 
-_QUOTES = ('"""', "'''", '"', "'")
-
-
 def _is_nested_freely(node: cst.CSTNode) -> bool:
     """Whether it is an f-string, one of whose expressions has what only Python 3.12 and newer take
     there: the quotes of the string itself, a backslash, a comment."""
     if not isinstance(node, cst.FormattedString):
         return False
-    whole = cst.Module([]).code_for_node(node)
-    quote = next(q for q in _QUOTES if whole.lstrip("fFrR").startswith(q))
     inside = [cst.Module([]).code_for_node(part) for part in _expressions(node)]
-    return any(odd in code for code in inside for odd in (quote, "\\", "#"))
+    return any(odd in code for code in inside for odd in (node.end, "\\", "#"))
 
 
 def _expressions(node: cst.FormattedString) -> Iterator[cst.CSTNode]:
