@@ -5,6 +5,7 @@ parameter on to `torch.load` as `map_location`."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from devlint.flow.domain.devicestring import spells_device
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
@@ -16,10 +17,10 @@ from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.frames.near import quietly
-from devlint.flow.syntax.walk import descendants, first_parameter, nodes_of
+from devlint.flow.syntax.walk import descendants, first_parameter, inner_blocks, nodes_of
 from devlint.model import ir
 from devlint.model.reports import Hop
-from devlint.model.trees import is_named, last_name
+from devlint.model.trees import children, is_named, last_name
 from devlint.policy import means
 from devlint.torchapi.effects import Row
 
@@ -117,7 +118,7 @@ def _asks_for_cuda(body: ir.Body) -> bool:
 
 
 def _note_load(frame: Frame, node: ir.Call, closure: Closure, left: set[str]) -> None:
-    for name, calls in _handed_on(frame, closure, left) if left else ():
+    for name, calls in _handed_on(frame, closure, left).items() if left else ():
         way = tuple(Hop(each, f"`{last_name(each.func)}` gets it here") for each in calls)
         frame.record(LeftOut(node, frame.context(), name, closure.name, way))
         return
@@ -127,39 +128,73 @@ def _is_none(node: ir.Expr | None) -> bool:
     return isinstance(node, ir.Constant) and node.value is None
 
 
+_Ways = dict[str, tuple[ir.Call, ...]]
+"""Calls that lead to what loads tensors, by the parameter that they hand on."""
+
+
 def _handed_on(
-    frame: Frame, closure: Closure, names: set[str], seen: frozenset[ir.Node] = frozenset()
-) -> Iterator[tuple[str, tuple[ir.Call, ...]]]:
-    """Which of its parameters a function gives to what loads tensors, as they came, itself or by
-    functions that it calls, with these calls: nothing binds them anew, and no condition asks for
-    them or for an accelerator."""
-    function, file = closure.node, closure.file
-    if not isinstance(function, ir.Function) or function in seen:
-        return
-    inside = frame.world.descendants(function)
-    choices = {
-        node: set(_words(node.test)) for node in inside if isinstance(node, (ir.If, ir.Conditional))
-    }
-    names = names.difference(file.scan(function).assigned, *choices.values())
-    asked = [node for node, words in choices.items() if "is_available" in words]
-    settled = set(nodes_of(asked))
-    for node in inside if names else ():
-        if not isinstance(node, ir.Call) or node in settled:
+    frame: Frame, closure: Closure, names: set[str], above: tuple[ir.Node, ...] = ()
+) -> _Ways:
+    """Which of its parameters a function gives to what loads tensors, as they came, whenever it
+    runs: itself or by functions that it calls."""
+    function = closure.node
+    if not isinstance(function, ir.Function) or function in above:
+        return {}
+    scan = closure.file.scan(function)
+    frame.world.step(scan.size)
+    names = names.difference(scan.assigned)
+    return _in_body(frame, closure, function.body, names, (*above, function)) if names else {}
+
+
+def _in_body(
+    frame: Frame, closure: Closure, body: ir.Body, names: set[str], above: tuple[ir.Node, ...]
+) -> _Ways:
+    found: _Ways = {}
+    for statement in body:
+        if isinstance(statement, ir.If):
+            first, second = (
+                _in_body(frame, closure, branch, names, above)
+                for branch in (statement.body, statement.orelse)
+            )
+            found |= {name: way for name, way in first.items() if name in second}
             continue
-        row = frame.world.table.get(name_in(file, node.func))
-        if row is not None:
-            given = _place(node, row) if row.overlay == "load" else None
-            if isinstance(given, ir.Name) and given.id in names:
-                yield given.id, (node,)
-        elif called := _called(closure, node.func):
-            taken = {
-                name: value.id
-                for name, value in _given(called, node)
-                if isinstance(value, ir.Name) and value.id in names
-            }
-            if taken:
-                for name, way in _handed_on(frame, called, set(taken), seen | {function}):
-                    yield taken[name], (node, *way)
+        blocks = list(inner_blocks(statement))
+        for block in (block for block, always in blocks if always):
+            found |= _in_body(frame, closure, block, names, above)
+        for node in () if blocks else filter(_is_call, _run(statement)):
+            found |= _in_call(frame, closure, node, names, above)
+    return found
+
+
+def _run(node: ir.Node) -> Iterator[ir.Node]:
+    """What runs whenever a simple statement does."""
+    yield node
+    for child in children(node):
+        if not isinstance(child, (ir.Conditional, ir.Boolean, ir.Lambda, ir.Comprehension)):
+            yield from _run(child)
+
+
+def _is_call(node: ir.Node) -> TypeGuard[ir.Call]:
+    return isinstance(node, ir.Call)
+
+
+def _in_call(
+    frame: Frame, closure: Closure, call: ir.Call, names: set[str], above: tuple[ir.Node, ...]
+) -> _Ways:
+    row = frame.world.table.get(name_in(closure.file, call.func))
+    if row is not None:
+        given = _place(call, row) if row.overlay == "load" else None
+        return {given.id: (call,)} if isinstance(given, ir.Name) and given.id in names else {}
+    called = _called(closure, call.func)
+    if called is None:
+        return {}
+    taken = {
+        name: value.id
+        for name, value in _given(called, call)
+        if isinstance(value, ir.Name) and value.id in names
+    }
+    ways = _handed_on(frame, called, set(taken), above) if taken else {}
+    return {taken[name]: (call, *way) for name, way in ways.items()}
 
 
 def _called(closure: Closure, func: ir.Expr) -> Closure | None:
@@ -192,11 +227,3 @@ def _place(call: ir.Call, row: Row) -> ir.Expr | None:
         if (argument.keyword or at) in row.device:
             return argument.value
     return None
-
-
-def _words(node: ir.Node) -> Iterator[str]:
-    for each in descendants(node):
-        if isinstance(each, ir.Name):
-            yield each.id
-        elif isinstance(each, ir.Attribute):
-            yield each.attr
