@@ -201,7 +201,14 @@ def test_every_public_module_has_a_row() -> None:
     assert public - set(ROWS) == set()
 
 
-HELD = [name for name, row in ROWS.items() if row.weights and row.kind == "module"]
+HELD = [
+    name
+    for name, row in ROWS.items()
+    if row.weights and row.kind == "module" and not row.parameters
+]
+FLAGGED = [
+    name for name, row in ROWS.items() if row.weights and row.kind == "module" and row.parameters
+]
 CONTAINED: dict[str, object] = {"values": [torch.ones(2)], "parameters": {"a": torch.ones(2)}}
 
 
@@ -214,6 +221,20 @@ def test_a_weight_makes_a_module_hold_a_tensor(name: str) -> None:
         args = () if alone else (2,)
         module = resolve(name)(*args, **{keyword: value})
         assert [*module.parameters(), *module.buffers()], keyword
+
+
+@pytest.mark.parametrize("name", FLAGGED)
+def test_a_module_holds_nothing_without_its_flags(name: str) -> None:
+    flags = [next(arg for arg in weight if isinstance(arg, str)) for weight in ROWS[name].weights]
+    args = (1, 2) if "Group" in name else () if "Lazy" in name else (2,)
+
+    def held(**given: bool) -> list[torch.Tensor]:
+        module = resolve(name)(*args, **given)
+        return [*module.parameters(), *module.buffers()]
+
+    assert not held(**dict.fromkeys(flags, False))
+    for flag in flags:
+        assert held(**{**dict.fromkeys(flags, False), flag: True})
 
 
 def test_optimizers_and_data() -> None:

@@ -10,7 +10,7 @@ from typing import Protocol
 from devlint.flow.domain.values import Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.world import Steps
-from devlint.flow.syntax.programs import holds_tests, runs, trains
+from devlint.flow.syntax.programs import holds_tests, runs, trains, tries_its_own
 from devlint.model import ir
 
 
@@ -26,9 +26,10 @@ class Text:
 
 
 def runs_on_host(text: Text) -> bool:
-    """Whether a file is a program that trains its own model and never speaks of devices: it runs on
-    the host from its beginning to its end."""
-    return not text.speaks_of_devices and trains(text.module.body)
+    """Whether a file is a program that trains its own model, or tries it out, and never speaks of
+    devices: it runs on the host from its beginning to its end."""
+    body = text.module.body
+    return not text.speaks_of_devices and (trains(body) or tries_its_own(body))
 
 
 def tests_on_host(text: Text) -> bool:

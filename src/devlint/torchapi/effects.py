@@ -131,7 +131,8 @@ class Row:
     """construct of a module: a loss, which gives one number unless `reduction` says otherwise."""
     weights: tuple[tuple[Arg, ...], ...] = ()
     """With `parameters = false`: it does hold a tensor where one of these is given, which has
-    dimensions where `dims` says so (a weight for each class)."""
+    dimensions where `dims` says so (a weight for each class). Of any other module: it holds none
+    where all of these are False (`LayerNorm(3, elementwise_affine=False)`)."""
     state: str = ""
     """construct of an optimizer: "built" where it makes its state when it is built; else the first
     step makes it. With `parameters = false` it keeps none, unless one of `weights` is given."""

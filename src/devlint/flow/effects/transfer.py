@@ -223,8 +223,10 @@ def _module(use: Use) -> Value:
     device = device_argument(use)
     weights = [use.find(parameter) for parameter in row.weights]
     tensors = [given[1] for given in weights if given is not None and given[1].kind in TENSORS]
+    holds = [row.parameters if given is None else given[1].data is not False for given in weights]
+    holds_some = any(holds) if weights else row.parameters
     if device is None:
-        device = frame.state.default if row.parameters else UNKNOWN
+        device = frame.state.default if row.parameters and holds_some else UNKNOWN
         if tensors:  # a 0-dimensional weight may stay on the CPU
             shaped = row.dims is Dims.SOME or tensors[0].scalar is False
             device = frame.place(tensors[0]) if shaped else UNKNOWN
@@ -233,7 +235,7 @@ def _module(use: Use) -> Value:
     told = Step(sort, use.node, device=device)
     contains = row.name.rpartition(".")[2] in CONTAINERS
     inside = children(frame, use.args) if contains or use.args.all else None
-    empty = not row.parameters and not any(given is not None for given in weights)
+    empty = not holds_some
     if inside:
         held = [frame.object(each) for each in inside]
         empty = empty and all(each is not None and each.stateless for each in held)

@@ -3,7 +3,7 @@ it uses, or tests."""
 
 from __future__ import annotations
 
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import descendants, nodes_of
 from devlint.model import ir
 from devlint.model.trees import dotted_name
 
@@ -14,34 +14,60 @@ def runs(body: ir.Body) -> bool:
         match statement:
             case ir.Evaluate(value=ir.Call()) | ir.For() | ir.While() | ir.With():
                 return True
-            case ir.If(test=ir.Compare(left=ir.Name(id="__name__"))):
+            case ir.If() if _asks_for_name(statement):
                 return True
     return False
 
 
 def trains(body: ir.Body) -> bool:
-    """Whether a file imports torch's optimizers, and is run by its name; or makes one wherever it
+    """Whether a file makes an optimizer of torch, and is run by its name; or makes one wherever it
     is run or imported, as programs and notebooks do."""
-    optimizes = runs = False
+    if any(isinstance(each, ir.Assign) and _makes_optimizer(each) for each in body):
+        return True
+    guarded = any(map(_asks_for_name, body))
+    return guarded and any(
+        _imports_optimizers(node) or _makes_optimizer(node) for node in nodes_of(body)
+    )
+
+
+def _asks_for_name(statement: ir.Node) -> bool:
+    match statement:
+        case ir.If(test=ir.Compare(left=ir.Name(id="__name__"))):
+            return True
+    return False
+
+
+def _imports_optimizers(node: ir.Node) -> bool:
+    match node:
+        case ir.Import(names=names):
+            return any(each.name.startswith("torch.optim") for each in names)
+        case ir.ImportFrom(module=module, names=names):
+            return module.startswith("torch.optim") or (
+                module == "torch" and any(each.name == "optim" for each in names)
+            )
+    return False
+
+
+def _makes_optimizer(node: ir.Node) -> bool:
+    match node:
+        case ir.Assign(value=ir.Call(func=func)):
+            return dotted_name(func).split(".")[-2:-1] == ["optim"]
+    return False
+
+
+def tries_its_own(body: ir.Body) -> bool:
+    """Whether a file makes a module of its own wherever it is run or imported: a program that shows
+    what the module does."""
+    modules = {
+        each.name
+        for each in body
+        if isinstance(each, ir.Class)
+        and any(isinstance(inner, ir.Function) and inner.name == "forward" for inner in each.body)
+    }
     for statement in body:
         match statement:
-            case ir.Import(names=names):
-                optimizes |= any(each.name.startswith("torch.optim") for each in names)
-            case ir.ImportFrom(module=module, names=names):
-                optimizes |= module.startswith("torch.optim")
-                optimizes |= module == "torch" and any(each.name == "optim" for each in names)
-            case ir.If(test=ir.Compare(left=ir.Name(id="__name__")), body=inside):
-                runs = True
-                optimizes |= any(map(_makes_optimizer, inside))
-            case ir.Assign() if _makes_optimizer(statement):
+            case ir.Assign(value=ir.Call(func=ir.Name(id=name))) if name in modules:
                 return True
-    return optimizes and runs
-
-
-def _makes_optimizer(statement: ir.Stmt) -> bool:
-    match statement:
-        case ir.Assign(value=ir.Call(func=func)):
-            return dotted_name(func).removeprefix("torch.").startswith("optim.")
     return False
 
 
