@@ -25,6 +25,7 @@ from devlint.flow.modules.placement import (
 )
 from devlint.flow.modules.rewritten import as_kept, is_asked_about
 from devlint.flow.modules.stale import remember
+from devlint.flow.syntax.walk import first_parameter, self_attribute
 from devlint.model import ir
 from devlint.model.reports import Hop
 
@@ -82,6 +83,8 @@ def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value
         return value.but(device=THE_MODULE, origin=Origin.FOLLOWS, trace=moves)
     elif value.trait is Trait.IF_MODULE:
         return value.but(device=THE_MODULE, trace=moves)  # if it is one, then it is registered
+    elif value.kind is Kind.TENSOR and _is_brought_along(info, name):
+        return value.but(device=UNKNOWN)
     elif value.kind is Kind.PLACED and _is_called(info, name):
         return value.but(kind=Kind.UNKNOWN, device=THE_MODULE, trait=Trait.IF_MODULE, trace=moves)
     elif value.kind.is_container:
@@ -125,6 +128,23 @@ def tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
                     scripted="torch.jit.ScriptModule" in info.library_bases(),
                 )
             )  # fmt: skip
+
+
+def _is_brought_along(info: ClassInfo, name: str) -> bool:
+    """Whether `forward` moves an attribute whenever it runs, and stores it again: the methods that
+    it calls meet what it has moved."""
+    found = info.method("forward")
+    if found is None or name not in found[0].file.scan(found[1]).self_moves:
+        return False
+    return any(_moves_in_place(each, first_parameter(found[1]), name) for each in found[1].body)
+
+
+def _moves_in_place(statement: ir.Stmt, this: str, name: str) -> bool:
+    """`self.name = self.name.to(...)`."""
+    match statement:
+        case ir.Assign(targets=(target,), value=ir.Call(func=ir.Attribute(value=moved))):
+            return self_attribute(target, this) == name == self_attribute(moved, this)
+    return False
 
 
 def gather(info: ClassInfo, start: Frame, silent: Frame, this: Value) -> None:

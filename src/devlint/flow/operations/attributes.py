@@ -94,7 +94,8 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
             return graphs.attribute(frame, base, found, attr)
         return part_of_encoding(frame, (node.value, base), attr)
     if kind is Kind.CLASS and isinstance(base.data, ClassInfo):
-        return _of_class(base.data, base, node)
+        stored = frame.state.paths.get(identity(node)) if frame.state.paths else None
+        return stored or _of_class(base.data, base, node)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
         if attr in ("weight", "bias") and _is_submodule(frame, node.value):
             this = frame.look_up(first_parameter(frame.function)) or NOTHING

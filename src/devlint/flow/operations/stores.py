@@ -90,7 +90,7 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
         frame.update(base, found.with_entry(node.attr, value))
     elif base.kind is Kind.OPTIMIZER:
         forget_optimizer(frame, base)
-    elif isinstance(base.data, Path) or base.kind is Kind.UNKNOWN:
+    elif isinstance(base.data, Path) or base.kind in (Kind.UNKNOWN, Kind.CLASS):
         if path := identity(node):
             frame.state.paths[path] = value
         put_in(frame, node, value)

@@ -3,6 +3,8 @@ it uses, or tests."""
 
 from __future__ import annotations
 
+from itertools import chain
+
 from devlint.flow.syntax.walk import descendants, nodes_of
 from devlint.model import ir
 from devlint.model.trees import dotted_name
@@ -24,10 +26,14 @@ def trains(body: ir.Body) -> bool:
     is run or imported, as programs and notebooks do."""
     if any(isinstance(each, ir.Assign) and _makes_optimizer(each) for each in body):
         return True
-    guarded = any(map(_asks_for_name, body))
-    return guarded and any(
-        _imports_optimizers(node) or _makes_optimizer(node) for node in nodes_of(body)
-    )
+    guarded = [each for each in body if _asks_for_name(each)]
+    if not guarded:
+        return False
+    inside = list(nodes_of(guarded))
+    called = {dotted_name(node.func) for node in inside if isinstance(node, ir.Call)}
+    run = [each for each in body if isinstance(each, ir.Function) and each.name in called]
+    made = any(map(_makes_optimizer, chain(inside, nodes_of(run))))
+    return made or any(map(_imports_optimizers, body))
 
 
 def _asks_for_name(statement: ir.Node) -> bool:
