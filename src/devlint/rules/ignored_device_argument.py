@@ -70,6 +70,13 @@ def _replaced(fact: IgnoredDevice, name: str, function: str) -> _Said:
 
 
 def _unbound(fact: IgnoredDevice, name: str, function: str) -> _Said:
+    if not name:
+        missing = ir.render(fact.node)
+        return (
+            f"`{missing}` isn't defined: neither `{function}` nor the file binds it",
+            "name a device that is there",
+            None,
+        )
     return (
         f"`{ir.render(fact.node)}` isn't defined here: `{function}` was given `{name}`",
         f"use `{name}`",

@@ -39,6 +39,15 @@ def invalid_device(use: DeviceUse) -> Iterator[Report]:
             help="the file is the first argument: `module.load_state_dict(torch.load(file))`",
         )
         return
+    if use.operand.kind is not Kind.STRING and written is None:
+        yield Report(
+            at=use.node,
+            message=use.problem.message,
+            help=f'choose one: `torch.device({use.node.id} or "cpu")`'
+            if isinstance(use.node, ir.Name)
+            else "",
+        )
+        return
     fix = None
     if safety is not None and literal:
         fix = Change(f"Write `{nearest}`", (replace(use.node, f'"{nearest}"'),), safety)

@@ -13,6 +13,7 @@ from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
+from devlint.flow.syntax.walk import given_back
 from devlint.model import ir
 from devlint.policy import means
 from devlint.torchapi.effects import Effect
@@ -72,10 +73,19 @@ def _may_be_given_accelerators(frame: Frame, function: ir.Function) -> bool:
     """Whether the arguments of a function may be on an accelerator for all that is known.
 
     What makes a module runs on the host, and so does what makes data; a function inside of another
-    is called there and followed there.
+    is called there and followed there, unless that gives it back.
     """
     plain = frame.owner is not None and frame.owner.role is Role.PLAIN
-    return not frame.scopes and (plain or function.name != "__init__")
+    if frame.scopes and not _is_given_back(frame, function):
+        return False
+    return plain or function.name != "__init__"
+
+
+def _is_given_back(frame: Frame, function: ir.Function) -> bool:
+    """Whether all that is done with a function inside of another is to return it."""
+    if frame.file.given_back is None:
+        frame.file.given_back = given_back(frame.file.body)
+    return function.name in frame.file.given_back
 
 
 def _is_made_on_host(frame: Frame, default: ir.Expr | None) -> bool:

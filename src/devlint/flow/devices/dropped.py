@@ -5,6 +5,7 @@ binds, where the function was given another."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import Known, Symbol
@@ -16,6 +17,7 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, from_star
+from devlint.flow.syntax.lookahead import names_bound
 from devlint.flow.syntax.walk import descendants, mentions, nodes_of
 from devlint.model import ir
 from devlint.model.reports import Hop
@@ -36,21 +38,19 @@ _NAMED = ("positional", "keyword")
 def record(
     frame: Frame,
     function: ir.Function,
-    parameter: ir.Parameter,
+    parameter: ir.Parameter | None,
     node: ir.Node,
     how: Ignored,
     instead: tuple[Hop, ...] = (),
     callee: str = "",
 ) -> None:
-    """Write down that a device is ignored."""
-    default = parameter.default
+    """Write down that a device is ignored, or one used that nobody has."""
+    default = None if parameter is None else parameter.default
     optional = isinstance(default, ir.Constant) and default.value is None
-    row = means("device", parameter.name, "parameter")
-    by = row or means("a-device", parameter.name, "parameter")
-    context = frame.context(by or means("about-devices", parameter.name, "parameter"))
-    frame.record(
-        IgnoredDevice(node, context, parameter.name, function.name, how, instead, callee, optional)
-    )
+    name = "" if parameter is None else parameter.name
+    rows = (means(what, name, "parameter") for what in ("device", "a-device", "about-devices"))
+    context = frame.context(next(filter(None, rows), "") if name else "")
+    frame.record(IgnoredDevice(node, context, name, function.name, how, instead, callee, optional))
 
 
 def note_call(
@@ -184,13 +184,31 @@ def note_unbound(frame: Frame, node: ir.Expr) -> None:
         not means("about-devices", node.id, "variable")
         or frame.look_up(node.id) is not None
         or node.id in BUILTINS
+        or from_star(frame, node) is not None
     ):
         return
     given = next((p for p in function.params if means("about-devices", p.name, "parameter")), None)
-    if given is None or from_star(frame, node) is not None or _may_be_bound(frame, node.id):
-        return
-    hop = Hop(given, f"`{given.name}` is given here")
-    record(frame, function, given, node, Ignored.UNBOUND, (hop,))
+    if given is None:
+        if not frame.scopes and not _binds(frame, node.id):
+            record(frame, function, None, node, Ignored.UNBOUND)
+    elif not _may_be_bound(frame, node.id):
+        hop = Hop(given, f"`{given.name}` is given here")
+        record(frame, function, given, node, Ignored.UNBOUND, (hop,))
+
+
+def _binds(frame: Frame, name: str) -> bool:
+    """Whether the running function binds a name, or the file by any statement of its own."""
+    function = frame.function
+    assert isinstance(function, ir.Function)
+    if name in frame.file.rebound or frame.file.scan(function).assigned[name]:
+        return True
+    inside = chain.from_iterable(map(names_bound, (*function.body, *frame.file.body)))
+    if not {name, "*"}.isdisjoint(inside):
+        return True
+    return any(
+        isinstance(node, ir.Name) and node.id in ("globals", "exec")
+        for node in nodes_of(frame.file.body)
+    )
 
 
 def _may_be_bound(frame: Frame, name: str) -> bool:

@@ -11,6 +11,8 @@ from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import DeviceUse, Known
 from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.parts import is_private
+from devlint.flow.syntax.walk import descendants, mentions
 from devlint.model import ir
 from devlint.model.trees import last_name
 from devlint.policy import means
@@ -59,6 +61,30 @@ def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
         if value.kind is Kind.UNKNOWN:
             note_unbound(frame, node)
     return device
+
+
+def note_none(frame: Frame, node: ir.Expr, value: Value) -> None:
+    """Note that `torch.device` takes a parameter as it came, which is None where it is left out."""
+    function = frame.function
+    if not frame.tells or not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
+        return
+    named = (each for each in function.params if each.name == node.id)
+    taken = next(named, None)
+    default = None if taken is None else taken.default
+    if not isinstance(default, ir.Constant) or default.value is not None:
+        return
+    if is_private(function.name) or frame.file.scan(function).assigned[node.id]:
+        return
+    tests = (each.test for each in descendants(function) if isinstance(each, _ASKING))
+    if not any(mentions(test, node.id) for test in tests):
+        problem = Misspelling(
+            f"`{node.id}` is None where it is left out: torch.device(None) raises"
+        )
+        operand = frame.operand(node, value)
+        frame.record(DeviceUse(node, frame.context(), operand, "torch.device", problem=problem))
+
+
+_ASKING = (ir.If, ir.While, ir.Conditional, ir.Assert)
 
 
 def _is_counted(frame: Frame) -> bool:

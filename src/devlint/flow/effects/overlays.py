@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from devlint.flow.conditions.implications import truth
-from devlint.flow.devices.named import use_device
+from devlint.flow.devices.named import note_none, use_device
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Owned, as_device
@@ -55,6 +55,7 @@ def _device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         return Value(Kind.DEVICE, device, trait=Trait.DEVICE_OF_TENSOR)  # it has an index
     else:
         device = use_device(frame, *given, via="torch.device")
+        note_none(frame, *given)
     trait = Trait.CHOICE if given[1].trait in CHOICES else None
     if given[1].kind is Kind.STRING and given[1].trait is Trait.BUILT:
         trait = Trait.BUILT  # its index, if it has one, isn't known

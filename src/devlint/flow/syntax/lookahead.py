@@ -43,7 +43,7 @@ def outline(module: ir.Module) -> Outline:
     own: dict[str, ir.Stmt] = {}
     for place, statement in enumerate(module.body):
         is_run = not (isinstance(statement, ir.If) and _is_main(statement.test))
-        binds = frozenset(_bound(statement) if is_run else ())
+        binds = frozenset(names_bound(statement) if is_run else ())
         found = binds | _read(statement) | _decorated(statement, own) if is_run else binds
         if not isinstance(statement, (ir.Import, ir.ImportFrom)):
             own.update(dict.fromkeys(binds, statement))
@@ -61,7 +61,7 @@ def _is_main(test: ir.Expr) -> bool:
     return any(isinstance(node, ir.Name) and node.id == "__name__" for node in descendants(test))
 
 
-def _bound(statement: ir.Stmt) -> Iterator[str]:
+def names_bound(statement: ir.Stmt) -> Iterator[str]:
     """The names that a statement binds, those in its blocks included."""
     match statement:
         case ir.Function(name=name) | ir.Class(name=name):
@@ -76,7 +76,7 @@ def _bound(statement: ir.Stmt) -> Iterator[str]:
             for target in targets(statement):
                 yield from names_in(target)  # `x` of `x.a = ...`, too: that changes what `x` is
     for inner in inner_statements(statement):
-        yield from _bound(inner)
+        yield from names_bound(inner)
 
 
 def _decorated(statement: ir.Stmt, own: dict[str, ir.Stmt]) -> set[str]:

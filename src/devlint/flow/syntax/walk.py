@@ -110,6 +110,15 @@ def uncalled(body: ir.Body) -> dict[str, list[ir.Name | ir.Attribute]]:
     return found
 
 
+def given_back(body: ir.Body) -> frozenset[str]:
+    """The names with which a file does nothing but to return what they stand for."""
+    nodes = list(nodes_of(body))
+    returned = {each.value for each in nodes if isinstance(each, ir.Return)}
+    names = [each for each in nodes if isinstance(each, ir.Name)]
+    used = {each.id for each in names if each not in returned}
+    return frozenset(each.id for each in names if each.id not in used)
+
+
 def first_row(node: ir.Node) -> int:
     """The row, counted from 1, on which a node begins; 0 for what stands in no file."""
     return node.origin[1] if isinstance(node.origin, tuple) else 0
