@@ -167,6 +167,8 @@ def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) 
     elif holds and value is not None and value.kind in (Kind.BATCH, Kind.TENSOR, Kind.PLACED):
         stays = value.kind is Kind.TENSOR and not _is_mapping(frame, value, names)
         frame.state.env[subject.id] = value if stays else NOTHING
+    elif not holds and value is not None and value.kind is Kind.NDARRAY in plain:
+        frame.state.env[subject.id] = NOTHING  # who asks gets something else, now and then
     elif not holds and value is not None and value.kind in (Kind.BATCH, Kind.TENSOR):
         if value.kind is Kind.BATCH or names == {"torch.Tensor"}:
             frame.state.env[subject.id] = NOTHING

@@ -10,6 +10,7 @@ from devlint.flow.domain.lattice import (
     is_place_of_argument,
     may_be_accelerator,
     names_accelerator,
+    only_host,
     path_of,
 )
 from devlint.flow.domain.paths import identity
@@ -40,7 +41,8 @@ def tell_read(use: Use, given: Given, method: str, container: bool = False) -> N
     followed = value.origin in (Origin.MOVED, Origin.FOLLOWS)
     if is_place_of_argument(operand.device):
         followed = followed and method == "cpu-only" and _is_made_of_input(operand, frame.role)
-    if not followed and method == "numpy" and tell_copied_elsewhere(frame, use.node, node):
+    open_yet = method == "numpy" and not followed and not only_host(operand.device)
+    if open_yet and tell_copied_elsewhere(frame, use.node, node):
         return
     if followed and method != "cpu-only" and _is_of_host_code(frame, operand):
         frame.world.run_on_host |= {frame.qualname, class_of(frame.qualname)}
