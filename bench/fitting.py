@@ -36,7 +36,7 @@ OTHERS = {
     "collective-device": ("DEV210",),
     "cuda-context-on-cpu": ("DEV108", "DEV306"),
     "current-device-kernel": ("DEV108",),
-    "default-arg-device": ("DEV103", "DEV104", "DEV110", "DEV116"),
+    "default-arg-device": ("DEV103", "DEV104", "DEV110", "DEV116", "DEV304"),
     "device-object-misuse": ("DEV306",),
     "device-type-string": ("DEV107", "DEV304", "DEV306"),
     "dispatch-moved": ("DEV308",),

@@ -189,11 +189,17 @@ def note_unbound(frame: Frame, node: ir.Expr) -> None:
         return
     given = next((p for p in function.params if means("about-devices", p.name, "parameter")), None)
     if given is None:
-        if not frame.scopes and not _binds(frame, node.id):
+        if _is_at_top(frame, function) and not _binds(frame, node.id):
             record(frame, function, None, node, Ignored.UNBOUND)
     elif not _may_be_bound(frame, node.id):
         hop = Hop(given, f"`{given.name}` is given here")
         record(frame, function, given, node, Ignored.UNBOUND, (hop,))
+
+
+def _is_at_top(frame: Frame, function: ir.Function) -> bool:
+    """Whether a function, or the class whose method it is, sees no names but those of its file."""
+    whole = function if frame.owner is None else frame.owner.node
+    return not frame.scopes and whole in frame.file.body
 
 
 def _binds(frame: Frame, name: str) -> bool:

@@ -73,18 +73,28 @@ def note_none(frame: Frame, node: ir.Expr, value: Value) -> None:
     default = None if taken is None else taken.default
     if not isinstance(default, ir.Constant) or default.value is not None:
         return
-    if is_private(function.name) or frame.file.scan(function).assigned[node.id]:
+    if is_private(function.name) or _is_asked_about(frame, function, node):
         return
-    tests = (each.test for each in descendants(function) if isinstance(each, _ASKING))
-    if not any(mentions(test, node.id) for test in tests):
-        problem = Misspelling(
-            f"`{node.id}` is None where it is left out: torch.device(None) raises"
-        )
-        operand = frame.operand(node, value)
-        frame.record(DeviceUse(node, frame.context(), operand, "torch.device", problem=problem))
+    problem = Misspelling(f"`{node.id}` is None where it is left out: torch.device(None) raises")
+    operand = frame.operand(node, value)
+    frame.record(DeviceUse(node, frame.context(), operand, "torch.device", problem=problem))
 
 
-_ASKING = (ir.If, ir.While, ir.Conditional, ir.Assert)
+def _is_asked_about(frame: Frame, function: ir.Function, given: ir.Name) -> bool:
+    """Whether a function asks what a parameter is, or binds it anew, but to what it is given to:
+    `device = torch.device(device)`."""
+    bound = frame.file.scan(function).assigned[given.id]
+    for node in descendants(function):
+        match node:
+            case ir.If(test=test) | ir.While(test=test) | ir.Conditional(test=test):
+                if mentions(test, given.id):
+                    return True
+            case ir.Compare() | ir.Boolean() | ir.Assert():
+                if mentions(node, given.id):
+                    return True
+            case ir.Assign(targets=(ir.Name(id=name),), value=ir.Call(args=args)):
+                bound -= name == given.id and any(each.value is given for each in args)
+    return bound > 0
 
 
 def _is_counted(frame: Frame) -> bool:
