@@ -61,9 +61,8 @@ def _note_default(
     at_hand = next(_at_hand(frame, node, taken.name), None)
     if at_hand is None:
         return
-    callee = (
-        closure.owner.node.name if closure.owner and closure.name == "__init__" else closure.name
-    )
+    made = closure.owner if closure.name == "__init__" else None
+    callee = closure.name if made is None else made.node.name
     hop = Hop(taken, "the default is here")
     frame.record(
         IgnoredDevice(
@@ -74,23 +73,17 @@ def _note_default(
 
 
 def _at_hand(frame: Frame, call: ir.Call, name: str) -> Iterator[ir.Expr]:
-    """What the caller could say: the device that it moves the result to, a variable of that name,
-    or the device of its object."""
+    """What the caller could say: the device that it moves the result to, that of an argument, a
+    variable of that name, or the device of its object."""
     inside = descendants(frame.function) if frame.function else nodes_of(frame.file.body)
     for node in inside:
         match node:
-            case ir.Call(
-                func=ir.Attribute(value=moved, attr="to"), args=(ir.Argument(value=to), *_)
-            ):
-                if moved is call and _is_open(frame, as_device(quietly(frame, to))):
-                    yield to
+            case ir.Call(func=ir.Attribute(value=moved, attr="to"), args=(to, *_)):
+                if moved is call and _is_open(frame, as_device(quietly(frame, to.value))):
+                    yield to.value
     for argument in call.args:
-        value = quietly(frame, argument.value)
-        if (
-            value.kind in TENSORS
-            and is_named(argument.value)
-            and _is_open(frame, frame.place(value))
-        ):
+        value = quietly(frame, argument.value) if is_named(argument.value) else NOTHING
+        if value.kind in TENSORS and _is_open(frame, frame.place(value)):
             yield ir.Attribute(argument.value, "device")
     for each in dict.fromkeys((name, "device")):
         if _is_open(frame, as_device(frame.look_up(each) or NOTHING)):
@@ -110,7 +103,7 @@ def _is_open(frame: Frame, device: Device) -> bool:
 
 def _names_accelerator(node: ir.Expr | None) -> bool:
     text = node.value if isinstance(node, ir.Constant) else None
-    return isinstance(text, str) and text != "cpu" and spells_device(text)
+    return isinstance(text, str) and text not in ("cpu", "meta") and spells_device(text)
 
 
 def _asks_for_cuda(body: ir.Body) -> bool:
