@@ -189,10 +189,10 @@ def test_an_internal_error_names_its_file_and_the_run_goes_on(
 
     lower = neighbours.lower
 
-    def explode(text: str, path: str) -> object:
+    def explode(text: str, path: str, **options: bool) -> object:
         if "boom" in text:
             raise ZeroDivisionError("by zero")
-        return lower(text, path)
+        return lower(text, path, **options)
 
     monkeypatch.setattr(neighbours, "lower", explode)
     ran = project.concise(".")

@@ -33,7 +33,7 @@ for _ in range(2):
     optimizer.step()
     print("loss", loss.item())
 """
-DEVICE = "torch.accelerator.current_accelerator() or torch.device('cpu')"
+DEVICE = "torch.accelerator.current_accelerator(check_available=True) or torch.device('cpu')"
 MIGRATE = f"""\
 import pathlib, sys
 file = pathlib.Path(sys.argv[1], "train.py")
