@@ -10,9 +10,11 @@
 It is fitted on what devlint reported at first sight, of DEV2 to DEV5, also where the finding has
 gone since: without those that were fixed because they were false, the rest would say too much of
 what comes next. Alike are the findings of one rule that are known by the same evidence
-(`verdict/score.py`). Their share of true ones is drawn to the share of their rule, and that to the
-share of all; a label whose sorts nobody kept counts for its rule alone. Twenty labels of one rule
-in one project, which mostly have one cause, say little more than five, so each weighs less.
+(`verdict/score.py`). Their share of true ones is drawn to that of the rule's other findings, and
+that to the share of all; a label whose sorts nobody kept counts for its rule alone. What the name
+of a file says is added in log-odds: as much as makes these shares fit the labels of such files
+best, drawn to nothing. Twenty labels of one rule in one project, which mostly have one cause, say
+little more than five, so each weighs less.
 
 It is tried twice: by project, ten times on a tenth of the projects, and on projects that were drawn
 later, by all labels of other projects: those of the opened samples of samples.toml but the ones for
@@ -27,9 +29,9 @@ from __future__ import annotations
 import argparse
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import sqrt
+from math import exp, sqrt
 from pathlib import Path
 
 import curve
@@ -37,6 +39,7 @@ import samples
 from labels import LABELS, PROVING, Label, read
 from precision import wilson
 
+from devlint import policy
 from devlint.verdict import score
 
 TABLE = Path(score.__file__).with_name("score.toml")
@@ -44,6 +47,10 @@ FOLDS = 10
 OF_ALL, OF_RULE = 5.0, 8.0
 """Labels that the shares above count as: by fits on older labels, tried on those of later drawings,
 2 to 5 and 8 to 30 rank alike (area 0.70 to 0.75); of these the ones that follow the labels most."""
+OF_FILES = ("files-of-tests",)
+"""The rows of policy that speak of files in which enough was judged; the first one counts."""
+TO_NOTHING = 0.5
+"""What a file's log-odds are drawn to nothing by: one over the variance that they may have."""
 BANDS = tuple(pairwise(sorted({0, score.THRESHOLD, 50, 60, 70, 80, 90, 101})))
 FOR_DEVELOPMENT = "development"
 
@@ -57,11 +64,14 @@ class Fit:
 
     mean: int
     shares: dict[Kind, int]
+    files: dict[str, float]
+    """Log-odds, by the rows of policy that speak of the files."""
 
     def of(self, label: Label) -> int:
         """What a finding scores."""
         rule = self.shares.get((code(label), None), self.mean)
-        return self.shares.get(kind(label), rule)
+        sorts = [f"{score.FILE}{name}" for name in filter(None, [file(label)])]
+        return score.shifted(self.shares.get(kind(label), rule), sorts, self.files)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -127,6 +137,12 @@ def kind(label: Label) -> Kind:
     return code(label), None if label.sorts is None else score.evidence(label.sorts)
 
 
+def file(label: Label) -> str:
+    """The row of policy by which a finding's file is weighed, "" for none."""
+    found = {row.name for row in policy.of_file(label.key[2], frozenset())}
+    return next((name for name in OF_FILES if name in found), "")
+
+
 def projects_of(drawn: dict[str, samples.Sample], names: Iterable[str]) -> set[str]:
     """The projects of some drawings."""
     return {each for name in names for each in drawn[name].projects}
@@ -146,16 +162,41 @@ def fitted(labels: Sequence[Label]) -> Fit:
             true[each] += own * bool(label.true)
     mean = true[None] / weight[None]
 
-    def of_rule(each: str) -> float:
-        return (true[each, None] + OF_ALL * mean) / (weight[each, None] + OF_ALL)
+    def of_rule(each: str, without: float = 0, true_without: float = 0) -> float:
+        judged, right = weight[each, None] - without, true[each, None] - true_without
+        return (right + OF_ALL * mean) / (judged + OF_ALL)
 
     def of_kind(each: Kind) -> float:
-        rule = of_rule(each[0])
-        return rule if each[1] is None else (true[each] + OF_RULE * rule) / (weight[each] + OF_RULE)
+        if each[1] is None:
+            return of_rule(each[0])
+        others = of_rule(each[0], weight[each], true[each])
+        return (true[each] + OF_RULE * others) / (weight[each] + OF_RULE)
 
-    return Fit(
-        round(100 * mean), {each: round(100 * of_kind(each)) for each in weight if each is not None}
-    )
+    kinds = {each: round(100 * of_kind(each)) for each in weight if each is not None}
+    fit = Fit(round(100 * mean), kinds, {})
+    files = {}
+    for name in OF_FILES:
+        given = [
+            (fit.of(each) / 100, bool(each.true), 1 / sqrt(many[project(each), code(each)]))
+            for each in labels
+            if file(each) == name
+        ]
+        files[name] = round(added(given), 2)
+    return replace(fit, files=files)
+
+
+def added(given: Iterable[tuple[float, bool, float]]) -> float:
+    """The log-odds by which shares fit what is true best, by Newton's method: each with a share,
+    whether it is true, and how much it weighs."""
+    odds, given = 0.0, list(given)
+    for _ in range(20):
+        slope, bend = -TO_NOTHING * odds, TO_NOTHING
+        for share, is_true, weight in given:
+            likely = 1 / (1 + (1 / share - 1) * exp(-odds))
+            slope += weight * (is_true - likely)
+            bend += weight * likely * (1 - likely)
+        odds += slope / bend
+    return odds
 
 
 def by_project(labels: Sequence[Label]) -> list[int]:
@@ -251,6 +292,10 @@ def written(labels: Sequence[Label]) -> str:
         "# of a rule that nobody has judged",
         f"mean = {fit.mean}",
     ]
+    lines += ["", "# in files that such a row speaks of, in log-odds", f"[{score.FILES}]"]
+    for name, odds in fit.files.items():
+        judged = [bool(each.true) for each in labels if file(each) == name]
+        lines.append(f"{name} = {odds}  # {sum(judged)} of {len(judged)} true")
     rule = ""
     for own, evidence in sorted(fit.shares, key=lambda each: (each[0], each[1] or "")):
         if own != rule:

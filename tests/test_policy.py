@@ -84,7 +84,7 @@ def test_a_row_without_all_it_needs_is_refused(field: str) -> None:
         ('role = "test"', 'role = "tests"'),
         ('role = "test"', 'role = "test"\nguard = "chosen"'),
         ('of = ["plain"]', 'of = ["main"]'),
-        ('stem = "a"', 'stem = "a"\nsuffix = "b"'),
+        ('stem = "a"', 'stem = "a"\nending = "b"'),
         ('stem = "a"', 'stem = "a"\nunless = "b"\nbut_in = "c"'),
         ('reason = "so"', 'reason = " "'),
         ('source = "x"', 'source = ""'),
@@ -102,6 +102,12 @@ def test_a_row_may_speak_of_folders_alone() -> None:
     assert row.speaks_of("x/b/a.py")
     assert not row.speaks_of("b/x/a.py")
     assert not row.speaks_of("x/y/b.py")
+
+
+def test_a_row_may_speak_of_an_ending_alone() -> None:
+    (row,) = read(without("").replace('stem = "a"', 'suffix = ".ipynb"')).values()
+    assert row.speaks_of("x/b.ipynb")
+    assert not row.speaks_of("x/ipynb.py")
 
 
 def test_a_case_names_a_rule_and_a_file() -> None:
@@ -157,6 +163,55 @@ def test_what_a_call_leads_to_is_weighed_by_the_file_there(
     assert bool(found) == shown
     assert told.withheld_by == ({} if shown else {"files-of-data": 1})
     assert codes(text, str(main), off("files-of-data")) & {"DEV202", "DEV203"}
+
+
+SHOWN = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+        self.scale = torch.ones(3)
+
+    def forward(self, x):
+        return self.fc(x) * self.scale
+"""
+CHOSEN = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n'
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ("", set()),
+        ("print(Net()(torch.ones(3)))", set()),
+        (f"{CHOSEN}Net().to(device)(torch.ones(3).to(device))", {"DEV401"}),
+        ("def half(x: torch.Tensor): return x * torch.ones(3)", set()),
+        (f"{CHOSEN}def half(x: torch.Tensor): return x * torch.ones(3)", {"DEV401"}),
+        (f"{CHOSEN}def half(x): return x.to(device) * torch.ones(3)", {"DEV202", "DEV401"}),
+        (
+            "def ones(c): return torch.ones(3, device=c.device) * torch.ones(3)",
+            {"DEV202", "DEV401"},
+        ),
+    ],
+)
+def test_nobody_else_calls_an_example(tmp_path: Path, more: str, found: set[str]) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    there = codes(f"{SHOWN}\n{more}\n", str(tmp_path / "examples" / "net.py"), settings())
+    assert {code for code in there if code.startswith(("DEV2", "DEV4"))} == found
+
+
+@pytest.mark.parametrize("speaks", [False, True])
+def test_what_imports_an_example_may_move_it(tmp_path: Path, speaks: bool) -> None:
+    folder = tmp_path / "examples"
+    folder.mkdir()
+    (tmp_path / "pyproject.toml").touch()
+    net, between, program = (folder / name for name in ("net.py", "nets.py", "run.py"))
+    net.write_text(SHOWN)
+    between.write_text("from net import Net\n\nnets = [Net]\n")
+    program.write_text(f"import nets\n\nnet = nets.nets[0](){'.cuda()' if speaks else ''}\n")
+    assert ("DEV401" in codes(SHOWN, str(net), settings())) == speaks
 
 
 def test_why_names_the_row_and_its_reason() -> None:

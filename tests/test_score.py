@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import textwrap
+from math import e
 
 import pytest
 
+from devlint import policy
 from devlint.config.rulebook import pages
-from devlint.config.settings import Settings
+from devlint.config.settings import Settings, check_layer, merge
 from devlint.flow.domain.derivation import Sort
 from devlint.lint import check_source
+from devlint.model.findings import Finding
 from devlint.verdict import score
 
 
@@ -27,6 +30,7 @@ def test_each_number_is_a_share_of_a_rule_that_proves_something() -> None:
     codes = {page.code for page in pages().values()}
     numbers = dict(score._numbers())
     assert 0 < numbers.pop("mean") < 100
+    assert numbers.pop("files").keys() <= policy.rows().keys()
     assert numbers.keys() <= {code for code in codes if code.startswith(score.PROVING)}
     kinds = {"rule", "decided", "stated", "by-annotation", "by-use", "module-may-move"}
     for table in numbers.values():
@@ -37,9 +41,28 @@ def test_each_number_is_a_share_of_a_rule_that_proves_something() -> None:
 def test_what_nobody_has_judged_scores_as_its_rule_or_else_as_the_mean() -> None:
     numbers = score._numbers()
     assert score.score("DEV299", ()) == numbers["mean"]
-    assert "module-may-move" not in numbers["DEV204"]
-    assert score.score("DEV204", (Sort.MODULE_MOVES.value,)) == numbers["DEV204"]["rule"]
-    assert numbers["DEV204"]["rule"] != numbers["mean"]
+    assert "by-annotation" not in numbers["DEV206"]
+    assert score.score("DEV206", (Sort.ANNOTATION.value,)) == numbers["DEV206"]["rule"]
+    assert numbers["DEV206"]["rule"] != numbers["mean"]
+
+
+def test_what_the_name_of_a_file_says_is_added_in_log_odds() -> None:
+    files = {"files-of-tests": -1.0, "files-of-data": 0.5}
+    assert score.shifted(50, ("file.files-of-tests",), files) == round(100 / (1 + e))
+    assert score.shifted(50, ("file.files-of-tests", "file.files-of-data"), files) == 38
+    assert score.shifted(72, ("file.files-for-cuda", "source.module"), files) == 72
+
+
+def test_a_finding_in_a_test_is_less_certain() -> None:
+    def found(path: str) -> Finding:
+        source = b"import torch\n\nx = torch.zeros(3, device='cuda') + torch.ones(3)\n"
+        settings = merge([check_layer("x", "", {"select": ["DEV202"], "pedantic": True})])
+        (finding,) = check_source(source, path, settings)
+        return finding
+
+    here, there = found("a.py"), found("tests/test_a.py")
+    assert there.sorts == tuple(sorted((*here.sorts, "file.files-of-tests")))
+    assert there.score < score.THRESHOLD < here.score
 
 
 @pytest.mark.parametrize(

@@ -82,9 +82,14 @@ value.
 """
 
 POLICY_TAIL = """
-Suffixes and case don't matter. The last line of a run counts what is withheld. SARIF has the count
-as `withheldByPolicy` among the properties of the run. `devlint why FILE:LINE` names the row and its
-reason.
+Suffixes don't matter, but for the one that is named; nor does case. The last line of a run counts
+what is withheld. SARIF has the count as `withheldByPolicy` among the properties of the run.
+`devlint why FILE:LINE` names the row and its reason.
+
+In a file that nobody else calls, an argument counts as on the host unless it is moved there, or a
+call is seen to bring it from elsewhere. If neither the file nor one that imports it speaks of
+devices, all of it counts as on the host. What is left in files of tests has a lower confidence than
+elsewhere, since fewer such findings are true.
 
 Turning such a row on or off breaks nothing: a comment that suppresses a withheld finding counts as
 used, and a baseline lists withheld findings as well.
@@ -127,10 +132,13 @@ def policy_table() -> str:
         unless = f", unless `{_pattern(row.unless)}`" if row.unless is not None else ""
         unless += f" outside of `{row.but_in}`" if row.but_in else ""
         kind = {"test": "tests", "data": "code for data"}.get(row.role, "")
-        taken = kind or ("on the host" if row.host else "run where CUDA is")
+        closed = "called by nobody else" if row.closed else ""
+        taken = kind or closed or ("on the host" if row.host else "run where CUDA is")
+        called = [f"`{_pattern(row.stem)}`"] if row.stem is not None else []
+        called += [f"anything that ends with `{row.suffix}`"] if row.suffix else []
         near = f"`{folder}` ({'the nearest' if row.near == 1 else f'the {row.near} nearest'})"
         parts.append(
-            f"| `{row.name}` | `{_pattern(row.stem)}`{unless} | {near if folder else ''} "
+            f"| `{row.name}` | {', '.join(called)}{unless} | {near if folder else ''} "
             f"| {taken} | {row.reason} |\n"
         )
     parts += [POLICY_TAIL, NAMES_HEAD]

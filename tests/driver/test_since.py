@@ -539,16 +539,16 @@ def test_a_broken_repository(history: History) -> None:
 
 def test_the_present_settings_count_for_both(history: History) -> None:
     history.commit(
-        {"a.py": OLD, "tests/b.py": OLD, "pyproject.toml": '[tool.devlint]\nignore=["DEV3"]\n'}
+        {"a.py": OLD, "area/b.py": OLD, "pyproject.toml": '[tool.devlint]\nignore=["DEV3"]\n'}
     )
     history.write({"pyproject.toml": "[tool.devlint]\n"})
     assert history.since("HEAD") == []
-    history.write({"tests/b.py": NEW})
-    ignores = "[tool.devlint.per-file-ignores]\n'/tests/**' = ['DEV304']\n"
+    history.write({"area/b.py": NEW})
+    ignores = "[tool.devlint.per-file-ignores]\n'/area/**' = ['DEV304']\n"
     history.write({"pyproject.toml": ignores})
     assert history.since("HEAD") == []
     history.write({"pyproject.toml": "", "moved/b.py": NEW})
-    (history.folder / "tests/b.py").unlink()
+    (history.folder / "area/b.py").unlink()
     assert history.since("HEAD") == ["moved/b.py:4"]
 
 

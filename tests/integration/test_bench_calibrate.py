@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from math import exp
 from pathlib import Path
 
 import calibrate
@@ -41,8 +43,9 @@ def test_a_kind_is_drawn_to_its_rule_and_a_rule_to_all() -> None:
     rule = (1 + 5 * all_of) / (20 + 5)
     assert fit.mean == round(100 * all_of)
     assert fit.shares["DEV202", None] == round(100 * rule)
-    assert fit.shares["DEV202", "by-use"] == round(100 * (1 + 8 * rule) / 9)
-    assert fit.shares["DEV202", "stated"] == round(100 * 8 * rule / (19 + 8))
+    stated, by_use = 5 * all_of / (19 + 5), (1 + 5 * all_of) / (1 + 5)  # of the rule's others
+    assert fit.shares["DEV202", "by-use"] == round(100 * (1 + 8 * stated) / 9)
+    assert fit.shares["DEV202", "stated"] == round(100 * 8 * by_use / (19 + 8))
 
 
 def test_a_label_without_sorts_counts_for_its_rule_alone() -> None:
@@ -54,6 +57,26 @@ def test_a_label_without_sorts_counts_for_its_rule_alone() -> None:
     assert fit.of(label("x", "DEV201", True, BY_USE)) == 20  # evidence that nobody has judged
     assert fit.of(label("x", "DEV202", True)) == fit.mean
     assert fit.of(label("x", "DEV201", True)) == fit.shares["DEV201", "stated"] > 20
+
+
+def test_what_tests_say_is_added_to_shares() -> None:
+    labels = many(10, "DEV201", True) + many(10, "DEV201", False)
+    there = [replace(each, key=(*each.key[:2], "tests/a.py", *each.key[3:])) for each in labels]
+    fit = calibrate.fitted(labels[:10] + there[10:])
+    (odds,) = fit.files.values()
+    share = fit.shares["DEV201", "stated"]
+    assert odds < -1
+    assert fit.of(labels[0]) == share
+    assert fit.of(there[0]) == score.shifted(share, ("file.files-of-tests",), fit.files) < share
+    assert calibrate.fitted(labels).files == {"files-of-tests": 0}
+
+
+def test_odds_are_those_that_fit_best() -> None:
+    given = [(0.5, False, 1.0)] * 3 + [(0.5, True, 1.0)]
+    odds = calibrate.added(given)
+    likely = 1 / (1 + exp(-odds))
+    assert sum(is_true - likely for _, is_true, _ in given) == pytest.approx(0.5 * odds)
+    assert calibrate.added([]) == 0
 
 
 def test_findings_of_one_rule_in_one_project_weigh_less() -> None:
@@ -127,7 +150,7 @@ def test_the_curve_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     for title, heading in (("tried by project", "by project:"), ("drawn later", "on sample1")):
         assert title in picture
         after = told.partition(heading)[2].splitlines()
-        found = next(line for line in after if "90 to 100" in line)
+        found = next(line for line in after if "80 to 90" in line)
         findings, true = found.split(": ")[1].split(", ")[:2]
         assert f">{true.split()[0]}/{findings}<" in picture
 

@@ -49,6 +49,7 @@ PLAIN: Mapping[str, Transformation] = {
     "file-for-cuda": renaming.renamed_file("cuda/export_onnx_gpu.py"),
     "file-of-data": renaming.renamed_file("data/collate.py"),
     "file-of-tests": renaming.renamed_file("tests/test_example.py"),
+    "file-that-shows": renaming.renamed_file("examples/run.py"),
     "add-comments": layout.add_comments,
     "wrap": layout.wrap,
     "reorder": layout.reorder,

@@ -261,6 +261,21 @@ class Project:
         few = 0 < len(importing) <= _MOST_CALLERS
         return few and all(runs_on_host(each.text) for each in programs)
 
+    def importers_speak(self, path: str) -> bool:
+        """Whether a file that seems to import another one, by way of others too, speaks of devices;
+        also where these are too many, or one can't be read."""
+        seen, waiting = {path}, [path]
+        while waiting:
+            importing = self._naming(waiting.pop(), "", self._around.importing)
+            followed = [self._follow(each) for each in importing]
+            if any(each is None or each.text.speaks_of_devices for each in followed):
+                return True
+            waiting += (each for each in importing if each not in seen)
+            seen.update(importing)
+            if len(seen) > _MOST_IMPORTING:
+                return True
+        return False
+
     def chooses_device(self, path: str, words: Iterable[str]) -> bool:
         """Whether one of these words, by which a process chooses its device, stands in a file that
         another one imports, or in one that imports it, by way of others too."""

@@ -14,8 +14,8 @@ CODE = ("plain", "module", "stateless-module", "data", "managed")
 """The sorts of code that a row may speak of."""
 ROLES = ("test", "data")
 GUARDS = ("chosen",)
-EFFECTS = ("role", "guard", "host")
-_OPTIONAL = frozenset(("stem", "unless", "but_in", "folder", "near", *EFFECTS))
+EFFECTS = ("role", "guard", "host", "closed")
+_OPTIONAL = frozenset(("stem", "suffix", "unless", "but_in", "folder", "near", *EFFECTS))
 _REQUIRED = frozenset(("reason", "of", "withheld", "reported"))
 _CASE = frozenset(("file", "rule", "source"))
 
@@ -31,8 +31,8 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One habit. `role`, `guard` or `host` is how rules look at a fact once more: each of them is
-    empty where that is as it is."""
+    """One habit. One of `role`, `guard`, `host` and `closed` is how rules look at a fact once more:
+    each of the others is empty."""
 
     name: str
     reason: str
@@ -42,7 +42,9 @@ class Row:
     withheld: Case
     reported: Case
     host: bool = False
+    closed: bool = False
     stem: re.Pattern[str] | None = None
+    suffix: str = ""
     unless: re.Pattern[str] | None = None
     but_in: str = ""
     folder: re.Pattern[str] | None = None
@@ -55,6 +57,8 @@ class Row:
             if not self.but_in or not rows()[self.but_in].speaks_of(path):
                 return False
         if self.stem is not None and self.stem.fullmatch(names.stem):
+            return True
+        if self.suffix and names.suffix == self.suffix:
             return True
         near = names.parts[:-1][-self.near :] if self.near else ()
         return self.folder is not None and any(map(self.folder.fullmatch, near))
@@ -107,11 +111,11 @@ def _problems(given: Mapping[str, object]) -> Iterator[str]:
         return
     if unknown := set(given) - _REQUIRED - _OPTIONAL:
         yield f"unknown: {', '.join(sorted(unknown))}"
-    if not ({"stem", "folder"} & set(given)):
+    if not ({"stem", "suffix", "folder"} & set(given)):
         yield "it speaks of no file"
     if sum(key in given for key in EFFECTS) != 1:
         yield f"it has one of {', '.join(EFFECTS)}"
-    known = {"role": ROLES, "guard": GUARDS, "host": (True,)}
+    known = {"role": ROLES, "guard": GUARDS, "host": (True,), "closed": (True,)}
     if any(given.get(key, known[key][0]) not in known[key] for key in EFFECTS):
         yield "no such role or guard"
     of = given["of"]

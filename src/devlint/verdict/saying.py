@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 
+from devlint import policy
 from devlint.config.rulebook import Page, pages
 from devlint.flow.contexts import FROM_OUTSIDE, withheld
 from devlint.flow.domain.derivation import Sort
@@ -21,7 +22,7 @@ from devlint.project.plan import Plan
 from devlint.rules import Rule, all_rules
 from devlint.source.spots import path_of
 from devlint.verdict.elsewhere import brought_home, nodes_of, reported
-from devlint.verdict.score import is_certain, score
+from devlint.verdict.score import FILE, is_certain, score
 from devlint.verdict.together import gathered
 from devlint.verdict.weighing import weighed
 
@@ -48,18 +49,25 @@ def say(
     if plan.project is not None:
         plan.project.recount()
     facts = interpret(content, plan.table, plan.device_types, path, plan.project, meetings=meetings)
-    return judge(facts, path, codes, plan, sieve)
+    return judge(content, facts, path, codes, plan, sieve)
 
 
 def judge(
-    facts: Sequence[Fact], path: str, codes: frozenset[str], plan: Plan, sieve: Sieve = unasked
+    content: Text,
+    facts: Sequence[Fact],
+    path: str,
+    codes: frozenset[str],
+    plan: Plan,
+    sieve: Sieve = unasked,
 ) -> Said:
     """What the rules that are on report of a file's facts. `sieve` is told what is kept back."""
+    off, is_silent = plan.policy_off, _asking(content, path, plan)
+    of_file = tuple(f"{FILE}{row.name}" for row in policy.of_file(path, off))
     rules, said = rules_for(codes), list[tuple[Page, Report]]()
     by_policy: list[tuple[Page, Report, str]] = []
     for fact in facts:
         for page, rule in rules.get(type(fact), ()):
-            for report, row in weighed(rule, fact, path, plan.policy_off):
+            for report, row in weighed(rule, fact, path, off, is_silent):
                 if not row and (by := _withheld(fact, path, plan)):
                     sieve(page, report, by)
                     continue
@@ -67,14 +75,14 @@ def judge(
                 if told is None:
                     sieve(page, report, "reported-in-its-own-file")
                 elif row:
-                    by_policy.append((page, _derived(told, fact), row))
+                    by_policy.append((page, _derived(told, fact, of_file), row))
                 else:
-                    said.append((page, _derived(told, fact)))
-    for page, report, fact, row in _led(facts, path, codes, plan, sieve):
+                    said.append((page, _derived(told, fact, of_file)))
+    for page, report, fact, row in _led(facts, path, codes, plan, is_silent, sieve):
         if row:
-            by_policy.append((page, _derived(report, fact), row))
+            by_policy.append((page, _derived(report, fact, of_file), row))
         else:
-            said.append((page, _derived(report, fact)))
+            said.append((page, _derived(report, fact, of_file)))
     told_at = {(page.code, report.at) for page, report in said}
     for page, report, row in by_policy:
         if (page.code, report.at) not in told_at:
@@ -87,6 +95,18 @@ def judge(
     certain = [each for each in once if is_certain(score(each[0].code, each[1].sorts), plan.least)]
     _tell(sieve, once, certain, LESS_CERTAIN)
     return certain
+
+
+def _asking(content: Text, path: str, plan: Plan) -> Callable[[], bool]:
+    """Whether neither a file nor one that imports it speaks of devices, asked once at most."""
+    project = plan.project
+
+    @cache
+    def is_silent() -> bool:
+        speaks = content.speaks_of_devices
+        return not speaks and (project is None or not project.importers_speak(path))
+
+    return is_silent
 
 
 def _tell(sieve: Sieve, before: Said, after: Said, by: str) -> None:
@@ -126,7 +146,12 @@ def _placed_outside(fact: Elsewhere, home: str, plan: Plan) -> str:
 
 
 def _led(
-    facts: Iterable[Fact], home: str, codes: frozenset[str], plan: Plan, sieve: Sieve
+    facts: Iterable[Fact],
+    home: str,
+    codes: frozenset[str],
+    plan: Plan,
+    is_silent: Callable[[], bool],
+    sieve: Sieve,
 ) -> Iterator[tuple[Page, Report, Fact, str]]:
     """What calls lead to in other files, once for each place there and each rule, with what was
     seen there and the row of policy that withholds it."""
@@ -137,7 +162,7 @@ def _led(
         by = _withheld(fact.fact, path_of(fact.fact.node.origin) or "", plan)
         by = by or _placed_outside(fact, home, plan)
         for page, rule in rules_for(codes).get(type(fact.fact), ()):
-            for each, row in weighed(rule, fact, home, plan.policy_off):
+            for each, row in weighed(rule, fact, home, plan.policy_off, is_silent):
                 for report in reported(fact, (each,), partial(_told_of, plan)):
                     if by:
                         sieve(page, report, by)
@@ -148,9 +173,9 @@ def _led(
                         yield page, report, fact.fact, ""
 
 
-def _derived(report: Report, fact: Fact) -> Report:
-    """A report with the sorts of the steps by which its fact is known."""
-    return replace(report, sorts=tuple(sorted(set(_sorts(fact)) - {""})))
+def _derived(report: Report, fact: Fact, of_file: Iterable[str]) -> Report:
+    """A report with the sorts of the steps by which its fact is known, and what its file is."""
+    return replace(report, sorts=tuple(sorted({*_sorts(fact), *of_file} - {""})))
 
 
 def _sorts(part: object) -> Iterator[str]:
@@ -175,10 +200,11 @@ def _told_of(plan: Plan, path: str) -> frozenset[Located]:
 
     def ask(text: Text) -> frozenset[Located]:
         found: set[Located] = set()
+        off, is_silent = plan.policy_off, _asking(text, path, plan)
         for fact in interpret(text, plan.table, plan.device_types, path, plan.project):
             for rule in all_rules():
                 if rule.on is type(fact):
-                    for report, row in weighed(rule, fact, path, plan.policy_off):
+                    for report, row in weighed(rule, fact, path, off, is_silent):
                         found.update(() if row else (fact.node, *nodes_of(report)))
         return frozenset(found)
 

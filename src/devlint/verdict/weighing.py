@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
+from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.keys import ALL_ON_HOST, ARGUMENTS_ON_HOST
-from devlint.flow.domain.lattice import given
+from devlint.flow.domain.lattice import CPU, given, is_place_of_argument
 from devlint.flow.facts import (
     Context,
     Elsewhere,
@@ -25,13 +26,24 @@ from devlint.policy import Row, of_file
 from devlint.rules import Rule
 from devlint.source.spots import path_of
 
+_BRINGS = frozenset(
+    (
+        Sort.NAMED, Sort.CHOSEN, Sort.STORED, Sort.MOVE_NAMED, Sort.MOVE_CHOSEN, Sort.MOVE_TYPE,
+        Sort.PREPARED, Sort.CALLERS,
+    )
+)  # fmt: skip
+"""What somebody has put where it is, or is seen to bring there."""
 
-def weighed(rule: Rule, fact: Fact, path: str, off: frozenset[str]) -> Iterator[tuple[Report, str]]:
+
+def weighed(
+    rule: Rule, fact: Fact, path: str, off: frozenset[str], is_silent: Callable[[], bool]
+) -> Iterator[tuple[Report, str]]:
     """What a rule reports of a fact of a file, and the name of the row that withholds it, "" for
     none: the rule doesn't report it of the same fact as the row has it seen.
 
     A fact of another file, which a call leads to, is weighed by the names of both files. The rows
-    that are `off` are left out.
+    that are `off` are left out. `is_silent` says whether neither the file nor one that imports it
+    speaks of devices.
     """
     inner = fact.fact if isinstance(fact, Elsewhere) else fact
     reports = list(rule.check(inner))
@@ -40,7 +52,7 @@ def weighed(rule: Rule, fact: Fact, path: str, off: frozenset[str]) -> Iterator[
         if len(here) == len(reports):
             reports = [_fixed_here(*each) for each in zip(reports, here, strict=True)]
     withheld: dict[int, str] = {}
-    for row, other in _views(inner, path, off) if reports else ():
+    for row, other in _views(inner, path, off, is_silent) if reports else ():
         if other == inner:
             continue
         left = {report.at for report in rule.check(other)}
@@ -59,25 +71,30 @@ def _fixed_here(report: Report, here: Report) -> Report:
     return replace(report, fix=found)
 
 
-def _views(fact: Fact, path: str, off: frozenset[str]) -> Iterator[tuple[Row, Fact]]:
+def _views(
+    fact: Fact, path: str, off: frozenset[str], is_silent: Callable[[], bool]
+) -> Iterator[tuple[Row, Fact]]:
     """A fact as each row has rules look at it that speaks of the linted file, or of the one in
     which it was seen: where that runs on the host, what it is given is there as well, unless the
     caller has chosen another place."""
     for row in of_file(path, off):
-        yield row, seen(fact, row)
+        yield row, seen(fact, row, is_silent)
     there = path_of(fact.node.origin) or path
     for row in of_file(there, off) if there != path else ():
         if (row.host or row.role == "data") and _sort(fact.context) in row.of:
             yield row, _on_host(fact, ARGUMENTS_ON_HOST)
 
 
-def seen(fact: Fact, row: Row) -> Fact:
+def seen(fact: Fact, row: Row, is_silent: Callable[[], bool]) -> Fact:
     """A fact as a row has rules look at it."""
     context = fact.context
     if _sort(context) not in row.of:
         return fact
-    if row.host:
+    if row.host or (row.closed and is_silent()):
         return _on_host(fact, ALL_ON_HOST)
+    if row.closed:
+        parts = {each.name: _not_brought(getattr(fact, each.name)) for each in fields(fact)}
+        return replace(fact, **parts)
     if row.role:
         return replace(fact, context=replace(context, role=Role[row.role.upper()]))
     if context.guard is Guard.NONE:
@@ -91,6 +108,20 @@ def _on_host(fact: Fact, key: str) -> Fact:
         return replace(fact, uses=())  # nothing that is elsewhere meets it
     parts = {each.name: getattr(fact, each.name) for each in fields(fact)}
     return replace(fact, **{name: _placed(part, key) for name, part in parts.items()})
+
+
+def _not_brought(part: Any) -> Any:
+    """A part of a fact where no argument is elsewhere that nobody is seen to bring there."""
+    match part:
+        case Operand() if is_place_of_argument(part.device) and not _is_brought(part):
+            return replace(part, device=CPU)
+        case tuple():
+            return tuple(map(_not_brought, part))
+    return part
+
+
+def _is_brought(operand: Operand) -> bool:
+    return any(step.sort in _BRINGS for step in operand.steps)
 
 
 def _placed(part: Any, key: str) -> Any:

@@ -157,7 +157,7 @@ def _said(
     if plan.project is not None:
         plan.project.recount()
     facts = interpret(content, plan.table, plan.device_types, path, plan.project, record)
-    return facts, judge(facts, path, _all(), replace(plan, least=0), sieve)
+    return facts, judge(content, facts, path, _all(), replace(plan, least=0), sieve)
 
 
 def _shown(
