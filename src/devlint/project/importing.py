@@ -8,6 +8,7 @@ and their `src`. Installed packages, the standard library and torch are nobody's
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
@@ -94,6 +95,29 @@ class Finder:
             return os.path.join(path, "")
         self.consulted.add(path)
         return None
+
+    def brings(self, importer: str, statement: str, path: str) -> bool:
+        """Whether an import, of which one line is at hand, means a module, or something in it.
+        What isn't found in the project, which may lie on a path that only a run knows, does if it
+        is called as the module is, with the packages that are named."""
+        source, *rest = re.split(r"\bimport\b", statement, maxsplit=1)
+        names = "".join(rest)
+        base = source.removeprefix("from").strip(" \t\\")
+        level = len(base) - len(base.lstrip("."))
+        base = base[level:]
+        asked = [each.split()[0] for each in names.replace("(", " ").split(",") if each.split()]
+        dotted = [base, *(f"{base}.{each}" if base else each for each in asked)]
+        if level:
+            found = (self.relative(importer, level, each) for each in dotted)
+            return any(each is not None and each[1] == path for each in found)
+        own = path.removesuffix(".py").removesuffix(os.sep + "__init__")
+        for each in filter(None, dotted):
+            module = self.absolute(importer, each)
+            if module == path:
+                return True
+            if module is None and own.endswith(os.sep + each.replace(".", os.sep)):
+                return True
+        return False
 
     def modules(self, path: str) -> Iterator[str]:
         """All files of the project that a file belongs to, none where these are too many."""

@@ -37,6 +37,7 @@ _PLACED = re.compile(
 )
 """An attribute that seems to be bound, or moved; who calls its own object otherwise is asked more
 closely for nothing."""
+_IMPORT = re.compile(rb"^[ \t]*((?:from|import)\b[^#\n]*)", re.MULTILINE)
 _HASH = 0xFFFF_FFFF
 
 
@@ -163,14 +164,13 @@ class Neighbours(Finder):
         if name == "__init__":
             name = os.path.basename(os.path.dirname(path))
         word = os.fsencode(name)
-        whole = re.compile(
-            rb"^[ \t]*(?:from|import)\b[^#\n]*\b%b\b" % re.escape(word), re.MULTILINE
-        )
+        whole = re.compile(rb"\b%b\b" % re.escape(word))
 
         def imports(each: str, words: _Words) -> bool:
             if each == path or not _has(words.all, word):
                 return False
-            return whole.search(self._bytes(each)) is not None
+            statements = map(os.fsdecode, filter(whole.search, _IMPORT.findall(self._bytes(each))))
+            return any(self.brings(each, statement, path) for statement in statements)
 
         return self._where(path, imports, most)
 

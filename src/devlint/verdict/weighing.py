@@ -29,10 +29,10 @@ from devlint.source.spots import path_of
 _BRINGS = frozenset(
     (
         Sort.NAMED, Sort.CHOSEN, Sort.STORED, Sort.MOVE_NAMED, Sort.MOVE_CHOSEN, Sort.MOVE_TYPE,
-        Sort.PREPARED, Sort.CALLERS,
+        Sort.PREPARED,
     )
 )  # fmt: skip
-"""What somebody has put where it is, or is seen to bring there."""
+"""What somebody has put where it is. What a call brings to a function is told of at the call."""
 
 
 def weighed(

@@ -1,0 +1,70 @@
+"""Which statements mean a module of the project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from devlint.project.importing import Finder
+
+FILES = (
+    "pyproject.toml",
+    "net.py",
+    "area/__init__.py",
+    "area/net.py",
+    "area/deep/__init__.py",
+    "area/deep/net.py",
+    "area/deep/use.py",
+    "other/net.py",
+    "other/use.py",
+)
+
+
+@pytest.mark.parametrize(
+    ("importer", "statement", "brought"),
+    [
+        ("other/use.py", "import net", "other/net.py"),
+        ("other/use.py", "from net import Net", "other/net.py"),
+        ("other/use.py", "import os, net as n", "other/net.py"),
+        ("other/use.py", "from area import net", "area/net.py"),
+        ("other/use.py", "from area import (net as n, more)", "area/net.py"),
+        ("other/use.py", "import area.deep.net", "area/deep/net.py"),
+        ("other/use.py", "from area.deep import net", "area/deep/net.py"),
+        ("area/deep/use.py", "from . import net", "area/deep/net.py"),
+        ("area/deep/use.py", "from .net import Net", "area/deep/net.py"),
+        ("area/deep/use.py", "from .. import net", "area/net.py"),
+        ("area/deep/use.py", "from ..net import Net", "area/net.py"),
+        ("area/deep/use.py", "from torch import net", ""),
+        ("area/deep/use.py", "from importlib.net import net_of", ""),
+        ("area/deep/use.py", "from somewhere import net", ""),
+        ("area/deep/use.py", "from .away import net", ""),
+        ("area/deep/use.py", "from the net of", ""),
+        ("other/use.py", "from net \\", "other/net.py"),
+    ],
+)
+def test_an_import_brings_what_it_leads_to(
+    tmp_path: Path, importer: str, statement: str, brought: str
+) -> None:
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = {
+        name
+        for name in FILES
+        if name.endswith("net.py")
+        and Finder().brings(str(tmp_path / importer), statement, str(tmp_path / name))
+    }
+    assert found == ({brought} if brought else set())
+
+
+def test_what_is_not_found_may_be_what_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    module = tmp_path / "far" / "tools" / "net.py"
+    module.parent.mkdir(parents=True)
+    module.touch()
+    importer = str(tmp_path / "scripts" / "run.py")
+    for statement in ("import net", "from net import Net", "from tools.net import Net"):
+        assert Finder().brings(importer, statement, str(module))
+    for statement in ("from kit import net", "import kit.net", "from tools import more"):
+        assert not Finder().brings(importer, statement, str(module))
