@@ -189,6 +189,7 @@ CHOSEN = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\
         (f"{CHOSEN}Net().to(device)(torch.ones(3).to(device))", {"DEV401"}),
         ("def half(x: torch.Tensor): return x * torch.ones(3)", set()),
         (f"{CHOSEN}def half(x: torch.Tensor): return x * torch.ones(3)", {"DEV401"}),
+        ("def half(x: torch.Tensor): return x.to(x.device) * torch.ones(3)", {"DEV401"}),
         (f"{CHOSEN}def half(x): return x.to(device) * torch.ones(3)", {"DEV202", "DEV401"}),
         (
             "def ones(c): return torch.ones(3, device=c.device) * torch.ones(3)",

@@ -32,7 +32,7 @@ _BRINGS = frozenset(
         Sort.PREPARED,
     )
 )  # fmt: skip
-"""What somebody has put where it is. What a call brings to a function is told of at the call."""
+"""By these somebody puts something somewhere. What a call brings is told of at the call."""
 
 
 def weighed(
@@ -121,7 +121,12 @@ def _not_brought(part: Any) -> Any:
 
 
 def _is_brought(operand: Operand) -> bool:
-    return any(step.sort in _BRINGS for step in operand.steps)
+    """Whether somebody has put it where it is, other than to where an argument is by itself."""
+    steps = operand.steps
+    own = any(step.sort in (Sort.TENSOR_BY_USE, Sort.ANNOTATION) for step in steps)
+    return any(
+        step.sort in _BRINGS and not (own and is_place_of_argument(step.device)) for step in steps
+    )
 
 
 def _placed(part: Any, key: str) -> Any:
