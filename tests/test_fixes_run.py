@@ -84,7 +84,7 @@ FLOORS = {
     "dev5": Floor(23, 30, 30),
     "flow": Floor(31, 32, 32),
     "silent": Floor(1, 1, 1),
-    "examples": Floor(4, 12, 11),
+    "examples": Floor(3, 10, 11),
     "": Floor(45, 70, 70),  # the pages
 }
 """By the start of the names of files: the first one that fits counts."""

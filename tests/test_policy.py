@@ -178,6 +178,7 @@ class Net(nn.Module):
     def forward(self, x):
         return self.fc(x) * self.scale
 """
+HALVING = "device = torch.device('cuda')\nclass Half(Net):\n"
 CHOSEN = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n'
 
 
@@ -189,6 +190,10 @@ CHOSEN = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\
         (f"{CHOSEN}Net().to(device)(torch.ones(3).to(device))", {"DEV401"}),
         ("def half(x: torch.Tensor): return x * torch.ones(3)", set()),
         (f"{CHOSEN}def half(x: torch.Tensor): return x * torch.ones(3)", {"DEV401"}),
+        (
+            f"{HALVING}    def forward(self, x): return self.fc(x * torch.ones(3))",
+            {"DEV203", "DEV401"},
+        ),
         ("def half(x: torch.Tensor): return x.to(x.device) * torch.ones(3)", {"DEV401"}),
         (f"{CHOSEN}def half(x): return x.to(device) * torch.ones(3)", {"DEV202", "DEV401"}),
         (

@@ -86,10 +86,10 @@ Suffixes don't matter, but for the one that is named; nor does case. The last li
 what is withheld. SARIF has the count as `withheldByPolicy` among the properties of the run.
 `devlint why FILE:LINE` names the row and its reason.
 
-In a file that nobody else calls, an argument counts as on the host unless it is moved there, or a
-call is seen to bring it from elsewhere. If neither the file nor one that imports it speaks of
-devices, all of it counts as on the host. What is left in files of tests has a lower confidence than
-elsewhere, since fewer such findings are true.
+In a file that nobody else calls, an argument of a function counts as on the host unless it is moved
+there: what a call brings from elsewhere is reported at the call. If neither the file nor one that
+imports it speaks of devices, all of it counts as on the host. What is left in files of tests has a
+lower confidence than elsewhere, since fewer such findings are true.
 
 Turning such a row on or off breaks nothing: a comment that suppresses a withheld finding counts as
 used, and a baseline lists withheld findings as well.

@@ -93,8 +93,7 @@ def seen(fact: Fact, row: Row, is_silent: Callable[[], bool]) -> Fact:
     if row.host or (row.closed and is_silent()):
         return _on_host(fact, ALL_ON_HOST)
     if row.closed:
-        parts = {each.name: _not_brought(getattr(fact, each.name)) for each in fields(fact)}
-        return replace(fact, **parts)
+        return fact if context.role is Role.MODULE else _not_brought_there(fact)
     if row.role:
         return replace(fact, context=replace(context, role=Role[row.role.upper()]))
     if context.guard is Guard.NONE:
@@ -110,8 +109,14 @@ def _on_host(fact: Fact, key: str) -> Fact:
     return replace(fact, **{name: _placed(part, key) for name, part in parts.items()})
 
 
+def _not_brought_there(fact: Fact) -> Fact:
+    """A fact of a function where no argument is elsewhere that nobody has put there."""
+    return replace(
+        fact, **{each.name: _not_brought(getattr(fact, each.name)) for each in fields(fact)}
+    )
+
+
 def _not_brought(part: Any) -> Any:
-    """A part of a fact where no argument is elsewhere that nobody is seen to bring there."""
     match part:
         case Operand() if is_place_of_argument(part.device) and not _is_brought(part):
             return replace(part, device=CPU)

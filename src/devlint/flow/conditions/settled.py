@@ -249,11 +249,14 @@ def _start_of_string(frame: Frame, node: ir.Expr) -> bool | None:
 
 
 def _device_as_string(frame: Frame, node: ir.Expr) -> bool | None:
-    """What comes of comparing a torch.device that a call has passed with a string: they differ."""
+    """What comes of comparing a tensor's device, or one that a call has passed, with a string: they
+    differ."""
     match node:
-        case ir.Compare(op="==" | "!=" as op, left=ir.Name(id=name), right=ir.Constant(str())):
-            value = frame.look_up(name) if frame.site else None
-            if value is not None and value.kind is Kind.DEVICE and value.trait not in CHOICES:
+        case ir.Compare(op="==" | "!=" as op, left=left, right=ir.Constant(str())):
+            given = isinstance(left, ir.Name) and bool(frame.site)
+            value = frame.ask(left) if given or isinstance(left, ir.Attribute) else NOTHING
+            sure = value.trait not in CHOICES if given else value.trait is Trait.DEVICE_OF_TENSOR
+            if value.kind is Kind.DEVICE and sure:
                 return op == "!="
     return None
 
