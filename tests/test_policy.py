@@ -110,6 +110,18 @@ def test_a_row_may_speak_of_an_ending_alone() -> None:
     assert not row.speaks_of("x/ipynb.py")
 
 
+def test_what_is_above_a_project_says_nothing_of_its_files(tmp_path: Path) -> None:
+    area = tmp_path / "tests" / "area"
+    (area / "kit" / "deep").mkdir(parents=True)
+    (area / "tests" / "core" / "serve").mkdir(parents=True)
+    (area / "pyproject.toml").touch()
+    assert "DEV203" in codes(HELPER, str(area / "kit" / "a.py"), settings())
+    assert "DEV203" in codes(HELPER, str(area / "kit" / "deep" / "a.py"), settings())
+    assert "DEV203" not in codes(
+        HELPER, str(area / "tests" / "core" / "serve" / "a.py"), settings()
+    )
+
+
 def test_a_case_names_a_rule_and_a_file() -> None:
     for row in ROWS.values():
         for case in (row.withheld, row.reported):

@@ -13,9 +13,10 @@ from devlint.flow.bodies.methods import run_class
 from devlint.flow.calls.callers import calls_tell
 from devlint.flow.calls.host_functions import without_host_functions, without_made_up_modules
 from devlint.flow.conditions.guards import guard_of_file
+from devlint.flow.conditions.required import sets_default_for_tests
 from devlint.flow.domain.devicestring import BACKENDS
 from devlint.flow.domain.keys import ALL_ON_HOST
-from devlint.flow.domain.lattice import CPU, Device
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 from devlint.flow.domain.state import State
 from devlint.flow.effects import precision
 from devlint.flow.effects.collectives import refused, sends_from_accelerators_only
@@ -114,6 +115,8 @@ def _run(world: World, text: Text, default: Device) -> Frame:
     statements.run(top, body)
     precision.tell(top, 0)
     top.state.alive = True
+    if sets_default_for_tests(world.home):
+        top.state.default = UNKNOWN
     _run_rest(world, top)
     return top
 

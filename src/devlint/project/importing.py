@@ -151,6 +151,15 @@ class Finder:
         return found
 
 
+def in_project(path: str) -> str:
+    """A path below the root of its project; without one, the file and its nearest folders."""
+    root = _root(os.path.dirname(path))
+    return os.path.relpath(path, root) if root else os.path.join(*path.split(os.sep)[-_NEAREST:])
+
+
+_NEAREST = 3
+
+
 def modules_of(path: str) -> str:
     """The names of all modules of a folder, for a path that stands for them."""
     return " ".join(sorted(listing(os.path.dirname(path))))

@@ -18,6 +18,7 @@ from devlint.flow.surroundings import Text
 from devlint.model import ir
 from devlint.model.findings import LESS_CERTAIN
 from devlint.model.reports import Hop, Located, Report
+from devlint.project.importing import in_project
 from devlint.project.plan import Plan
 from devlint.rules import Rule, all_rules
 from devlint.source.spots import path_of
@@ -62,7 +63,7 @@ def judge(
 ) -> Said:
     """What the rules that are on report of a file's facts. `sieve` is told what is kept back."""
     off, is_silent = plan.policy_off, _asking(content, path, plan)
-    of_file = tuple(f"{FILE}{row.name}" for row in policy.of_file(path, off))
+    of_file = tuple(f"{FILE}{row.name}" for row in policy.of_file(in_project(path), off))
     rules, said = rules_for(codes), list[tuple[Page, Report]]()
     by_policy: list[tuple[Page, Report, str]] = []
     for fact in facts:

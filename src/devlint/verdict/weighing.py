@@ -23,6 +23,7 @@ from devlint.flow.facts import (
 )
 from devlint.model.reports import Report
 from devlint.policy import Row, of_file
+from devlint.project.importing import in_project
 from devlint.rules import Rule
 from devlint.source.spots import path_of
 
@@ -77,10 +78,10 @@ def _views(
     """A fact as each row has rules look at it that speaks of the linted file, or of the one in
     which it was seen: where that runs on the host, what it is given is there as well, unless the
     caller has chosen another place."""
-    for row in of_file(path, off):
+    for row in of_file(in_project(path), off):
         yield row, seen(fact, row, is_silent)
     there = path_of(fact.node.origin) or path
-    for row in of_file(there, off) if there != path else ():
+    for row in of_file(in_project(there), off) if there != path else ():
         if (row.host or row.role == "data") and _sort(fact.context) in row.of:
             yield row, _on_host(fact, ARGUMENTS_ON_HOST)
 

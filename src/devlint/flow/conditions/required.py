@@ -11,11 +11,12 @@ from devlint.flow.conditions import implications
 from devlint.flow.conditions.cuda_proofs import ON_CUDA_ALONE
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
 from devlint.flow.domain.state import State
-from devlint.flow.frames.files import Closure
+from devlint.flow.frames.files import Closure, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import EXITS, dotted
-from devlint.flow.syntax.walk import inner_statements
+from devlint.flow.syntax.walk import descendants, inner_statements
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 _SETUPS = ("setUp", "setUpClass", "setup", "setup_method", "setup_class")
 
@@ -61,6 +62,44 @@ def before(frame: Frame, closure: Closure) -> dict[str, bool]:
             if setup is not None:
                 found.update(required(frame, setup))
     return found
+
+
+def sets_default_for_tests(file: File) -> bool:
+    """Whether what sets up the tests of a file, or a fixture that each of them gets, sets where
+    tensors are made, or calls what does."""
+    found = [(file, each.node) for each in file.fixtures.values() if _is_for_all(each.node)]
+    for info in file.classes.values():
+        setups = {*_SETUPS, *(("__init__",) if _TEST_CASE in info.library_bases() else ())}
+        for each in info.lineage():
+            methods = each.methods.items()
+            found += ((each.file, m) for name, m in methods if name in setups or _is_for_all(m))
+    return any(_sets_default(*each) for each in found)
+
+
+def _sets_default(of: File, function: ir.Node, once: bool = True) -> bool:
+    for node in descendants(function):
+        if isinstance(node, ir.Call):
+            if last_name(node.func) in _SETS_DEFAULT:
+                return True
+            named = of.names.get(node.func.id) if isinstance(node.func, ir.Name) else None
+            called = None if named is None else named.data
+            if once and isinstance(called, Closure) and _sets_default(of, called.node, False):
+                return True
+    return False
+
+
+_TEST_CASE = "unittest.TestCase"
+_SETS_DEFAULT = ("set_default_device", "set_default_tensor_type")
+
+
+def _is_for_all(function: ir.Function | ir.Lambda) -> bool:
+    """Whether a function is a fixture of pytest's that no test needs to ask for."""
+    return isinstance(function, ir.Function) and any(
+        argument.keyword == "autouse" and getattr(argument.value, "value", None) is True
+        for each in function.decorators
+        if isinstance(each, ir.Call) and last_name(each.func) == "fixture"
+        for argument in each.args
+    )
 
 
 def _proved(frame: Frame, statement: ir.Stmt) -> Iterator[tuple[str, bool]]:
