@@ -151,6 +151,7 @@ class Finder:
         return found
 
 
+@lru_cache(maxsize=1024)
 def in_project(path: str) -> str:
     """A path below the root of its project; without one, the file and its nearest folders."""
     root = _root(os.path.dirname(path))
@@ -183,7 +184,7 @@ def surroundings_of(path: str, below: str = "") -> str:
 def forget() -> None:
     """Look anew where projects begin, and what their packages are: in a process that lints more
     than once."""
-    for each in (_places, _root, _is_marked):
+    for each in (_places, _root, _is_marked, in_project):
         each.cache_clear()
 
 

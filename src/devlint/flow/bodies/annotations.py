@@ -67,7 +67,8 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
         return module(frame, node, value)
     bare = _bare(frame, node)
     parts = [placed_inside(annotated(frame, p, _item_of(frame, value))) for p in _fixed(bare)]
-    if any(part.kind is Kind.TENSOR for part in parts):
+    kinds = {part.kind for part in parts}
+    if Kind.TENSOR in kinds or (len(kinds) > 1 and kinds & {Kind.LOADER, Kind.MODULE}):
         ref = frame.allocate(node, Object(items=tuple(parts)))
         return Value(Kind.TUPLE, data=ref, trait=Trait.ANNOTATED)
     inner = _element(bare)

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from devlint.flow.syntax.walk import inner_blocks
 from devlint.model import ir
 
 
 def imported(module: ir.Module) -> dict[str, str]:
-    """What the names stand for that a file's imports bind, wherever they stand at its top level."""
+    """What the names stand for that a file's imports bind, wherever they stand: at its top level,
+    or else in functions, where all of these mean the same."""
     found: dict[str, str] = {}
-    for statement in _top_level(module.body):
-        if isinstance(statement, ir.Import):
-            for alias in statement.names:
+    inside: dict[str, set[str]] = {}
+    for statement, is_inside in _imports(module.body):
+        for name, whole in _bound(statement):
+            if is_inside:
+                inside.setdefault(name, set()).add(whole)
+            else:
+                found[name] = whole
+    alike = {name: wholes.pop() for name, wholes in inside.items() if len(wholes) == 1}
+    return {**alike, **found}
+
+
+def _bound(statement: ir.Stmt) -> Iterator[tuple[str, str]]:
+    match statement:
+        case ir.Import(names=names):
+            for alias in names:
                 whole = alias.name if alias.asname else alias.name.partition(".")[0]
-                found[alias.asname or whole] = whole
-        elif isinstance(statement, ir.ImportFrom) and statement.level == 0:
-            for alias in statement.names:
-                found[alias.asname or alias.name] = f"{statement.module}.{alias.name}"
-    return found
+                yield alias.asname or whole, whole
+        case ir.ImportFrom(module=module, names=names, level=0):
+            for alias in names:
+                yield alias.asname or alias.name, f"{module}.{alias.name}"
 
 
 def spelled(node: ir.Expr, names: Mapping[str, str]) -> str:
@@ -31,8 +44,19 @@ def spelled(node: ir.Expr, names: Mapping[str, str]) -> str:
     return ""
 
 
-def _top_level(body: ir.Body) -> Iterator[ir.Stmt]:
+def _imports(body: ir.Body, is_inside: bool = False) -> Iterator[tuple[ir.Stmt, bool]]:
+    """The imports of a file, each with whether it stands in a function."""
     for statement in body:
-        yield statement
-        if isinstance(statement, (ir.If, ir.Try)):
-            yield from _top_level(statement.body)
+        kind = type(statement)
+        if kind in _IMPORTS:
+            yield statement, is_inside
+        elif kind is ir.Function or kind is ir.Class:
+            yield from _imports(statement.body, is_inside or kind is ir.Function)  # type: ignore[attr-defined]
+        elif kind not in _SIMPLE:
+            for block, _ in inner_blocks(statement):
+                yield from _imports(block, is_inside)
+
+
+_IMPORTS = (ir.Import, ir.ImportFrom)
+_SIMPLE = (ir.Assign, ir.Augment, ir.Evaluate, ir.Return)
+"""Most statements, which have no blocks."""
