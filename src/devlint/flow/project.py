@@ -264,17 +264,8 @@ class Project:
     def importers_speak(self, path: str) -> bool:
         """Whether a file that seems to import another one, by way of others too, speaks of devices;
         also where these are too many, or one can't be read."""
-        seen, waiting = {path}, [path]
-        while waiting:
-            importing = self._naming(waiting.pop(), "", self._around.importing)
-            followed = [self._follow(each) for each in importing]
-            if any(each is None or each.text.speaks_of_devices for each in followed):
-                return True
-            waiting += (each for each in importing if each not in seen)
-            seen.update(importing)
-            if len(seen) > _MOST_IMPORTING:
-                return True
-        return False
+        above = (None if each is None else self._follow(each) for each in self._importing(path))
+        return any(each is None or each.text.speaks_of_devices for each in above)
 
     def chooses_device(self, path: str, words: Iterable[str]) -> bool:
         """Whether one of these words, by which a process chooses its device, stands in a file that
@@ -290,15 +281,21 @@ class Project:
 
     def _imports(self, importer: str, imported: str) -> bool:
         """Whether a file seems to import another one, by way of others too."""
-        seen, waiting = {imported}, [imported]
-        while waiting and len(seen) <= _MOST_IMPORTING:
+        return any(each is None or each == importer for each in self._importing(imported))
+
+    def _importing(self, path: str) -> Iterator[str | None]:
+        """The files that seem to import another one, by way of others too; at last None where these
+        are too many."""
+        seen, waiting = {path}, [path]
+        while waiting:
+            if len(seen) > _MOST_IMPORTING:
+                yield None
+                return
             for each in self._naming(waiting.pop(), "", self._around.importing):
-                if each == importer:
-                    return True
                 if each not in seen:
                     seen.add(each)
                     waiting.append(each)
-        return bool(waiting)
+                    yield each
 
     def hands_over(self, path: str, function: str) -> bool:
         """Whether another file of the project uses a function of a file as a value."""
