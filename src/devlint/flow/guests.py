@@ -36,7 +36,6 @@ class Guest(dict[str, Value]):
         """How these two were found out."""
         self._outline: Outline = outline(text.module)
         self._world = world
-        self._budgets = tuple(world.budgets)
         self._watch = watch
         self._shared = shared
         self._inquiries: dict[int, Inquiry] = {}
@@ -116,7 +115,6 @@ class Guest(dict[str, Value]):
         bound = {
             name: dict.__getitem__(self, name) for name in names if dict.__contains__(self, name)
         }
-        self._world.budgets = list(self._budgets)
         state = State(bound, Heap(self.heap))
         frame = Frame(self._world, self.file, state, role=self.file.role, recording=False)
         self._world.run(frame, (self._outline.body[place],))

@@ -45,7 +45,6 @@ from devlint.model import ir
 from devlint.torchapi.effects import Effect
 from devlint.torchapi.table import Table
 
-_INLINED_AT_LEAST = 2000
 _TAKES_TWO = ("_loss", ".cross_entropy", ".matmul", ".mm", ".bmm", ".dot", ".mv", ".outer")
 """How functions end that take two tensors for sure."""
 _TAKES_TENSOR = (Effect.JOIN, Effect.KEEP, Effect.INDEX, Effect.CREATE_LIKE)
@@ -148,7 +147,6 @@ def _world(
 ) -> World:
     world = World(
         table, file, BACKENDS | device_types, project,
-        budgets=[_INLINED_AT_LEAST, _INLINED_AT_LEAST],
         steps=Steps() if project is None else project.steps,
     )  # fmt: skip
     world.evaluate, world.invoke, world.store = evaluate, invoke, statements.store
@@ -260,7 +258,7 @@ def _let_go(world: World) -> None:
         world.home.top.state.env.clear()
     world.home.top = None
     world.pending.clear()
-    world.answers.clear()
+    world.summaries.clear()
 
 
 def _rebound(body: ir.Body) -> Iterator[str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.flow.bodies import answers, returns
+from devlint.flow.bodies import returns
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import role_of
 from devlint.flow.bodies.parameters import bind_parameters, has_plain_default, is_tensor_name
+from devlint.flow.bodies.reachable import left_behind
 from devlint.flow.bodies.statements import run
+from devlint.flow.bodies.summaries import FAR, entry_of, instantiate, summary_of
 from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import before, required
@@ -16,21 +18,17 @@ from devlint.flow.devices import ignored
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.keys import IS_NONE, is_local
 from devlint.flow.domain.lattice import UNKNOWN, Guarded
-from devlint.flow.domain.paths import Path, given_tensor
+from devlint.flow.domain.paths import Path, Ref, given_tensor
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import precision
-from devlint.flow.facts import Guard
+from devlint.flow.facts import Guard, Role
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.world import Answer
 from devlint.flow.modules.placement import forget_optimizer, place_module
 from devlint.flow.operations import unpacking
 from devlint.model import ir
-
-_INLINED_FOR_EACH = 100
-"""So many statements may run inside of calls for each function, whatever others have used up."""
 
 
 def invoke(
@@ -50,14 +48,37 @@ def invoke(
     if not is_part and _leads_nowhere(frame, closure, positional, keywords):
         frame.state.wait()
         return NONE
-    question = answers.question(frame, closure, positional, keywords)
-    receiver = frame.object(positional[0]) if positional else None
-    told = None if question is None else frame.world.answers.get(question)
-    given = tuple(value.trace for value in (*positional, *keywords.values()))
-    if told is not None and told.receiver is receiver:
+    if closure.file is not frame.file:  # what is known here isn't known there
+        positional = [_as_known(frame, value) for value in positional]
+        keywords = {name: _as_known(frame, value) for name, value in keywords.items()}
+    role = role_of(closure.name, closure.owner, frame.role, closure.file)
+    if is_part or not _has_summary(frame, closure):
+        return _run_here(frame, node, closure, role, positional, keywords)[0]
+    entry = entry_of(frame, node, closure, role, positional, keywords)
+    summary = None if entry is None else frame.world.summaries.get(entry.key)
+    if entry is not None and summary is not None and summary.answers(entry):
         frame.state.wait()
-        return answers.told_again(told, given)
-    known = frame.known_in(closure.file)
+        return _of_call(instantiate(summary, entry, frame), node)
+    effects = frame.world.effects()
+    value, inner, left = _run_here(frame, node, closure, role, positional, keywords)
+    if entry is not None and frame.world.effects() == effects and not inner.is_cut:
+        summary = summary_of(entry, inner, value, left)
+        if summary is not None:
+            frame.world.summaries[entry.key] = summary
+    return value
+
+
+def _run_here(
+    frame: Frame,
+    node: ir.Expr,
+    closure: Closure,
+    role: Role,
+    positional: list[Value],
+    keywords: dict[str, Value],
+) -> tuple[Value, Frame, list[Ref]]:
+    """Run a function inside of a call: what it gives, the frame that it ran in, and what it has
+    written of the objects that somebody can still find."""
+    is_part, known = frame.has_part(closure), frame.known_in(closure.file)
     frame.world.step(len(frame.state.heap))
     state = State({}, Heap(frame.state.heap), known, frame.state.default)
     state.copies, state.busy = frame.state.copies, frame.state.busy
@@ -67,15 +88,11 @@ def invoke(
         frame.world.followed.add(closure.node)
     inner = Frame(
         frame.world, closure.file, state, closure.node,
-        frame.qualname if is_part else closure.qualname,
-        role_of(closure.name, closure.owner, frame.role, closure.file), closure.owner,
+        frame.qualname if is_part else closure.qualname, role, closure.owner,
         closure.scopes, guard=frame.guard, recording=frame.recording,
         caller=frame, site=(*frame.site, node), depth=frame.depth + (not is_part),
         is_alone=is_part,
     )  # fmt: skip
-    if closure.file is not frame.file:  # what is known here isn't known there
-        positional = [_as_known(frame, value) for value in positional]
-        keywords = {name: _as_known(frame, value) for name, value in keywords.items()}
     unpacking.bind_parameters(
         inner, closure.node.params, positional, keywords,
         lambda parameter, value: _proved(inner, closure.node, parameter, value or NOTHING),
@@ -86,23 +103,31 @@ def invoke(
     _carry(frame, inner, value)
     if is_part:
         _tell(inner, mark)
-    if value.trace is not None and value.kind in TENSORS:
-        value = value.step(Sort.CALL, node)
     if returns.is_generator(closure):
         frame.state.wait()
         _forget(frame, closure, positional, keywords)
-        return returns.elements(frame, node, inner)
-    changed = False
-    for ref in inner.state.heap.written:
-        changed = changed or ref in frame.state.heap
+        return returns.elements(frame, node, inner), inner, []
+    left = left_behind(frame.state.heap, inner.state.heap, value)
+    for ref in left:
         frame.state.heap[ref] = inner.state.heap[ref]
-    if question is not None and not changed and frame.object(value) is None:
-        frame.world.answers[question] = Answer(receiver, value, given)
     frame.state.default, frame.state.copies = inner.state.default, inner.state.copies
     frame.state.busy = inner.state.busy
     if inner.is_guest:
         frame.state.wait()  # what began there can't be pointed at
-    return value
+    return _of_call(value, node), inner, left
+
+
+def _has_summary(frame: Frame, closure: Closure) -> bool:
+    """Whether what a call does hangs on what it brings alone: what is being found out hangs on the
+    derivations as well, and the body of a generator runs later."""
+    local = any(map(is_local, frame.state.paths))
+    return frame.world.trial is None and not local and not returns.is_generator(closure)
+
+
+def _of_call(value: Value, node: ir.Expr) -> Value:
+    """What a call gives, with the call among the steps by which it is known where that is."""
+    told = value.trace is not None and value.kind in TENSORS
+    return value.step(Sort.CALL, node) if told else value
 
 
 def _carry(frame: Frame, inner: Frame, value: Value) -> None:
@@ -160,18 +185,32 @@ _UNINFORMATIVE = (Kind.UNKNOWN, Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.DTYPE)
 
 def _can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> bool:
     around = [each for each in frame.chain() if each.function is closure.node]
-    if around and not all(_goes_into_parts(each, closure, positional) for each in around):
+    recursive = frame.world.recursive
+    if around and not _goes_on_into_parts(around, closure, positional):
+        for each in frame.chain():  # they call each other
+            assert each.function is not None
+            recursive.add(each.function)
+            if each is around[-1]:
+                break
+            each.is_cut = True
         return False
-    if not frame.has_part(closure) and not frame.can_inline(closure.file):
+    if not around and closure.node in recursive and frame.nested() >= _MOST_RECURSIVE:
         return False
     if isinstance(closure.node, ir.Lambda):
         return True
-    is_far = closure.file is not frame.world.home and frame.depth >= _FAR
+    is_far = closure.file is not frame.world.home and frame.depth >= FAR
     return not closure.node.is_async and closure.file.scan(closure.node).is_short(is_far)
 
 
-_FAR = 2
-"""So many calls away, only short functions of other files are followed."""
+_MOST_RECURSIVE = 2
+"""Of functions that call each other, no more are followed from one to the next."""
+_MOST_NESTED = 3
+"""So many lists in lists are followed by a function that calls itself with their parts."""
+
+
+def _goes_on_into_parts(around: list[Frame], closure: Closure, positional: list[Value]) -> bool:
+    inside = all(_goes_into_parts(each, closure, positional) for each in around)
+    return inside and len(around) < _MOST_NESTED
 
 
 def _goes_into_parts(around: Frame, closure: Closure, positional: list[Value]) -> bool:
@@ -284,7 +323,6 @@ def run_alone(
     bind_parameters(frame, function, receiver, while_made)
     _record_parameters(frame, function)
     world = frame.world
-    world.budgets = [max(each, _INLINED_FOR_EACH) for each in world.budgets]
     mark = len(world.facts)
     _run(frame)
     _tell(frame, mark)

@@ -31,8 +31,6 @@ def run(frame: Frame, body: ir.Body) -> None:
         if not frame.state.alive:
             return
         frame.world.step()
-        if not frame.is_alone:
-            frame.world.budgets[frame.is_guest] -= 1
         _STATEMENTS[type(statement)](frame, statement)
 
 

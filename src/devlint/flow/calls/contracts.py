@@ -26,8 +26,6 @@ from devlint.flow.frames.world import Trial
 from devlint.flow.operations import batches, unpacking
 from devlint.model import ir
 
-_STATEMENTS = 1000
-"""What may run in calls that a `forward` makes."""
 _MAY_HOLD_TENSORS = (*TENSORS, Kind.ENCODING)
 
 
@@ -175,8 +173,7 @@ def _try(frame: Frame, function: ir.Function) -> Trial:
     world.trial = tried
     world.tried.add(function)
     try:
-        with world.within(_STATEMENTS):
-            world.run(frame, function.body)
+        world.run(frame, function.body)
     finally:
         world.tried.discard(function)
         world.trial = before

@@ -37,7 +37,7 @@ def called(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Value:
 
 
 def _applied(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
-    if not frame.can_inline(info.file) or args.unpacked:
+    if args.unpacked:
         return NOTHING
     ref = ((node, "context"), frame.site)
     frame.state.heap[ref] = Object(source=CONTEXT)

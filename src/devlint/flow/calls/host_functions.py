@@ -186,8 +186,10 @@ def _is_yet_to_go(frame: Frame, node: ir.Call, argument: ir.Argument, place: Dev
     function = frame.function
     if not isinstance(function, ir.Function) or not isinstance(argument.value, ir.Name):
         return False
-    unsent = place == UNKNOWN or is_place_of_argument(place)
-    return unsent and is_sent_after(function.body, node, argument.value.id)
+    name, unsent = argument.value.id, place == UNKNOWN or is_place_of_argument(place)
+    if not unsent or name not in frame.file.scan(function).moved:
+        return False
+    return is_sent_after(function.body, node, name)
 
 
 def _is_of_array(value: Value) -> bool:

@@ -19,8 +19,6 @@ from devlint.flow.operations import meet
 from devlint.model import ir
 
 Part = tuple[Value, ClassInfo, Arguments]
-_STATEMENTS = 500
-"""What may run to judge a `forward` by one call."""
 
 
 def is_told(frame: Frame, module: Value, inputs: Sequence[Given], args: Arguments) -> bool:
@@ -106,8 +104,7 @@ def told_aside(frame: Frame) -> Iterator[None]:
     before = world.facts, frame.state
     world.facts, frame.state = world.told_by_calls, frame.fork()
     try:
-        with world.within(_STATEMENTS):
-            yield
+        yield
     finally:
         world.facts, frame.state = before
 

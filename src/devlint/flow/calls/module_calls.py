@@ -40,7 +40,7 @@ def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> 
     init = info.reached("__init__")
     if init is not None and info.is_module:
         _note_passed(frame, info, init, args)
-    if init is not None and frame.can_inline(init.file):
+    if init is not None:
         result = call_function(frame, node, init, args, made.but(trait=Trait.SELF))
         if result.trait is Trait.EXITS:
             return result
@@ -58,7 +58,7 @@ def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> 
 def _after_fields(frame: Frame, node: ir.Call, info: ClassInfo, made: Value) -> None:
     """What a constructor that Python writes calls at its end."""
     method = info.method("__post_init__")
-    if method is not None and frame.can_inline(method[0].file):
+    if method is not None:
         closure = Closure(method[1], method[0].file, (), method[0], f"{info.node.name}.__init__")
         call_function(frame, node, closure, Arguments(()), made.but(trait=Trait.SELF))
 
@@ -268,7 +268,7 @@ def _computed(frame: Frame, node: ir.Call, value: Value, info: ClassInfo, args: 
     """A module of the project that holds nothing, a loss most likely: its `forward` is a function
     of what it is given."""
     method = _called(info)
-    if method is None or info.moves_itself() or not frame.can_inline(method.file):
+    if method is None or info.moves_itself():
         return NOTHING
     return call_function(frame, node, method, args, value)
 

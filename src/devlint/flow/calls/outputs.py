@@ -20,8 +20,6 @@ from devlint.flow.modules.placement import place_module
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 
-_STATEMENTS = 200
-"""What may be run to find out what a `forward` returns."""
 _READ_BACK = Value(Kind.UNKNOWN, origin=Origin.MOVED)
 """What may have been brought to the host: nothing is known of it."""
 _NO_TENSORS = (Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NDARRAY)
@@ -90,7 +88,7 @@ def _returned(frame: Frame, module: Value, method: tuple[ClassInfo, ir.Function]
             alone.state.env[parameter.name] = path_value(parameter.name)
         alone.state.env[function.params[0].name] = module.but(trait=Trait.SELF)
         place_module(alone, module, THE_MODULE)
-        with frame.world.limited(_STATEMENTS):
+        with frame.world.uncounted():
             frame.world.run(alone, function.body)
         if alone.returns and not alone.state.alive:
             unknown = _READ_BACK if owner.file.scan(function).reads_back else None

@@ -206,6 +206,8 @@ class File:
     before anybody has looked."""
     fixtures: dict[str, Closure] = field(default_factory=dict)
     """The functions that pytest runs for the parameters of tests, by their names."""
+    mentioned: dict[ir.Node, tuple[str, ...]] = field(default_factory=dict)
+    """The names that its functions mention, but for their parameters."""
     nn: str = ""
     """The name by which it reaches torch.nn."""
     hints: dict[tuple[ir.Expr, bool], tuple[tuple[str, bool], ...]] = field(default_factory=dict)

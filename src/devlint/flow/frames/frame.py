@@ -29,9 +29,6 @@ from devlint.model import ir
 
 _MEANS_THE_SAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN, HOST_CHOSEN))
 
-_DEEPEST_CALL = 4
-_DEEPEST_GUEST = 5
-
 
 @dataclass(slots=True, eq=False, repr=False)
 class Frame:
@@ -57,6 +54,8 @@ class Frame:
     """How many calls have led here, but for those of parts."""
     is_alone: bool = True
     """It runs on its own, or is a part of what does."""
+    is_cut: bool = False
+    """A call in it wasn't followed, since a function that had led here was called again."""
     returns: list[tuple[Value, State]] = field(default_factory=list)
     yielded: list[Value] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
@@ -95,15 +94,14 @@ class Frame:
         """Whether it runs code of another file, of which nothing is told."""
         return self.file is not self.world.home
 
-    def can_inline(self, file: File) -> bool:
-        """Whether a call of a function of a file may be followed."""
-        if file is self.world.home:
-            return self.depth < _DEEPEST_CALL and self.world.budgets[False] > 0
-        return self.depth < _DEEPEST_GUEST and self.world.budgets[True] > 0
-
     def has_part(self, closure: Closure) -> bool:
         """Whether a function is a part of the running one: this calls it, and nobody else does."""
         return self.is_alone and closure.file.parts.get(closure.name) is closure.node
+
+    def nested(self) -> int:
+        """How many of the functions that have led here call each other."""
+        recursive = self.world.recursive
+        return sum(each.function in recursive for each in self.chain()) if recursive else 0
 
     def fork(self, state: State | None = None) -> State:
         """A copy of its state, or of another one, that can be changed alone."""

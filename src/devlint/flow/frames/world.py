@@ -39,16 +39,6 @@ class Heard(NamedTuple):
     passed: Set[Parameter]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a call gave, with the state of its receiver, and how its arguments had come to be where
-    they were."""
-
-    receiver: Object | None
-    value: Value
-    given: tuple[Step | None, ...]
-
-
 @dataclass(slots=True)
 class Trial:
     """What comes of running a function to find something out: its facts, and the steps by which
@@ -207,8 +197,10 @@ class World:
     """What is being found out, if anything: nothing that is seen then is reported."""
     tried: set[ir.Function] = field(default_factory=set)
     """The functions that run for that."""
-    answers: dict[Hashable, Answer] = field(default_factory=dict)
-    """What calls of the file's functions gave, by what their answer hangs on."""
+    summaries: dict[Hashable, Any] = field(default_factory=dict)
+    """What calls gave and did, by what they brought."""
+    recursive: set[ir.Function | ir.Lambda] = field(default_factory=set)
+    """Functions that were seen to lead to a call of themselves."""
     run_by_workers: dict[Hashable, Hop] = field(default_factory=dict)
     """The classes and functions that worker processes of loaders run, with the proof."""
     uses: dict[ir.Call, tuple[ir.Node, ClassInfo | None, WorkerUse]] = field(default_factory=dict)
@@ -247,8 +239,6 @@ class World:
     run_on_host: set[str] = field(default_factory=set)
     """The dotted names of methods, and the names of classes, that work where all they are given is
     on the host, and only there."""
-    budgets: list[int] = field(default_factory=lambda: [0, 0])
-    """How many more statements may run inside inlined calls: of this file, and of the others."""
     steps: Steps = field(default_factory=Steps)
     meetings: Meetings = field(default_factory=Meetings)
     record: Record | None = None
@@ -265,24 +255,21 @@ class World:
     module imports one above it."""
 
     @contextmanager
-    def within(self, statements: int) -> Iterator[None]:
-        """Run no more than so many statements inside of calls."""
-        before, self.budgets = self.budgets, [statements, statements]
+    def uncounted(self) -> Iterator[None]:
+        """The steps count for nobody: another file may have asked for the same before."""
+        before, self.steps = self.steps, Steps()
         try:
             yield
         finally:
-            self.budgets = before
-
-    @contextmanager
-    def limited(self, statements: int) -> Iterator[None]:
-        """As `within`; the steps count for nobody: another file may have asked for the same
-        before."""
-        before, self.steps = self.steps, Steps()
-        try:
-            with self.within(statements):
-                yield
-        finally:
             self.steps = before
+
+    def effects(self) -> tuple[int, ...]:
+        """How much has been written down that hangs on where a call stands, or on its objects."""
+        return (
+            len(self.facts), len(self.told_by_calls), len(self.optimizers), len(self.left),
+            len(self.filled_by_hand), len(self.moved_batches), len(self.wraps),
+            len(self.collectives), len(self.pending),
+        )  # fmt: skip
 
     def step(self, copied: int = 0) -> None:
         """Count a step, and what it copies. Raises as `Steps.take` does."""

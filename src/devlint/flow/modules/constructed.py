@@ -24,9 +24,6 @@ from devlint.flow.frames.world import World
 from devlint.flow.syntax.scan import MOVES
 from devlint.model import ir
 
-_STATEMENTS = 200
-"""What may be run to find out what a constructor leaves."""
-
 
 @dataclass(frozen=True, slots=True)
 class Typed(Path):
@@ -101,7 +98,7 @@ def _made(frame: Frame, info: ClassInfo) -> dict[str, Value]:
     alone = Frame(frame.world, info.file, state, role=info.role, recording=False)
     taken = (p.name for p in init.node.params[1:] if not p.kind.startswith("*"))
     given = {name: path_value(name) for name in taken}
-    with frame.world.limited(_STATEMENTS):
+    with frame.world.uncounted():
         frame.world.invoke(alone, ir.Name(info.node.name), init, [this], given)
     stored_later = {
         name
