@@ -121,9 +121,12 @@ def loaded_arrays(number: int) -> str:
 
 
 def long_returns(number: int) -> str:
-    """A function that moves many things in one statement, and is called as often."""
+    """A function that moves many things in one statement, and is called as often, each time with
+    something else."""
     moved = ", ".join(["x.cuda()"] * number)
-    return f"import torch\ndef move(x):\n    return {moved}\n" + "move(y)\n" * number
+    return f"import torch\ndef move(x):\n    return {moved}\n" + "".join(
+        f"move(y{n})\n" for n in range(number)
+    )
 
 
 @pytest.mark.parametrize("code", [kept_lists, loaded_arrays, long_returns])

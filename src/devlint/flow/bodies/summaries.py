@@ -139,6 +139,8 @@ def instantiate(summary: Summary, entry: Entry, frame: Frame) -> Value:
         if one is not None and other is not one
     }
     moving = _Moving(refs, given, old.site, entry.site)
+    inside = sum(len(found.inside) for _, found in summary.written)
+    frame.world.step(len(entry.traces) + inside)
     for ref, found in summary.written:
         frame.state.heap[moving.thing(ref)] = moving.content(found)
     frame.state.default = summary.default
