@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from devlint.flow.bodies import returns
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import role_of
+from devlint.flow.bodies.following import can_be_followed
 from devlint.flow.bodies.parameters import bind_parameters, has_plain_default, is_tensor_name
 from devlint.flow.bodies.reachable import left_behind
 from devlint.flow.bodies.statements import run
-from devlint.flow.bodies.summaries import FAR, entry_of, instantiate, summary_of
+from devlint.flow.bodies.summaries import entry_of, instantiate, summary_of
 from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import before, required
@@ -40,7 +41,7 @@ def invoke(
 ) -> Value:
     """What a call of a function of the file returns, and what it does to objects."""
     frame.state.known.update(required(frame, closure))
-    if not _can_be_followed(frame, closure, positional):
+    if not can_be_followed(frame, closure, positional):
         frame.state.wait()
         _forget(frame, closure, positional, keywords)
         return NOTHING
@@ -181,46 +182,6 @@ def _of_object(frame: Frame, receiver: Value) -> Iterable[Value]:
 
 
 _UNINFORMATIVE = (Kind.UNKNOWN, Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.DTYPE)
-
-
-def _can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> bool:
-    around = [each for each in frame.chain() if each.function is closure.node]
-    recursive = frame.world.recursive
-    if around and not _goes_on_into_parts(around, closure, positional):
-        for each in frame.chain():  # they call each other
-            assert each.function is not None
-            recursive.add(each.function)
-            if each is around[-1]:
-                break
-            each.is_cut = True
-        return False
-    if not around and closure.node in recursive and frame.nested() >= _MOST_RECURSIVE:
-        return False
-    if isinstance(closure.node, ir.Lambda):
-        return True
-    is_far = closure.file is not frame.world.home and frame.depth >= FAR
-    return not closure.node.is_async and closure.file.scan(closure.node).is_short(is_far)
-
-
-_MOST_RECURSIVE = 2
-"""Of functions that call each other, no more are followed from one to the next."""
-_MOST_NESTED = 3
-"""So many lists in lists are followed by a function that calls itself with their parts."""
-
-
-def _goes_on_into_parts(around: list[Frame], closure: Closure, positional: list[Value]) -> bool:
-    inside = all(_goes_into_parts(each, closure, positional) for each in around)
-    return inside and len(around) < _MOST_NESTED
-
-
-def _goes_into_parts(around: Frame, closure: Closure, positional: list[Value]) -> bool:
-    """Whether a function that was given a list or a dict calls itself with a tensor, as one that
-    moves a whole batch does, or with another list: there it ends."""
-    given = around.state.env.get(closure.node.params[0].name) if positional else None
-    if given is None or not given.kind.is_container:
-        return False
-    part = positional[0]
-    return part.kind is Kind.TENSOR or (part.kind.is_container and part.data != given.data)
 
 
 def _forget(

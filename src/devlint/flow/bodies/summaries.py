@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from devlint.flow.bodies.following import FAR
 from devlint.flow.bodies.reachable import HOLDERS
 from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.lattice import Device
@@ -25,8 +26,6 @@ from devlint.model import ir
 
 Site = tuple[ir.Node, ...]
 
-FAR = 2
-"""So many calls away, only short functions of other files are followed."""
 _MOST_OBJECTS = 200
 """A call that brings more of them has no summary: to compare them would take longer than to run
 most functions."""
