@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.project.importing import Finder
+from devlint.project.importing import Finder, forget
 
 FILES = (
     "pyproject.toml",
@@ -68,3 +68,14 @@ def test_what_is_not_found_may_be_what_is_called_so(tmp_path: Path) -> None:
         assert Finder().brings(importer, statement, str(module))
     for statement in ("from kit import net", "import kit.net", "from tools import more"):
         assert not Finder().brings(importer, statement, str(module))
+
+
+def test_a_folder_that_has_the_name_is_where_an_import_starts(tmp_path: Path) -> None:
+    for name in ("kit/net.py", "kit/deep/use.py"):  # and nothing marks the root of a project
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    finder, module = Finder(), str(tmp_path / "kit" / "net.py")
+    assert finder.absolute(str(tmp_path / "kit" / "deep" / "use.py"), "kit.net") == module
+    (tmp_path / "kit" / ".git").mkdir()  # the root: nobody knows what lies beside it
+    forget()
+    assert finder.absolute(str(tmp_path / "kit" / "deep" / "use.py"), "kit.net") is None

@@ -236,6 +236,13 @@ def test_what_is_linked_by_names(codes: tuple[str, ...], together: list[list[int
     assert chains([ast.parse(code) for code in codes]) == together
 
 
+def test_a_block_may_leave_a_name_to_its_reader() -> None:
+    code = "import torch\nmodel = torch.nn.Linear(3, 3).to(device)\n"
+    assert not found(fenced(code), "DEV110")
+    alone = check_source(code.encode(), "a.py", SETTINGS)
+    assert [each.code for each in alone] == ["DEV110"]
+
+
 def test_steps_of_blocks_apart_are_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("devlint.flow.frames.world.MOST_STEPS", 40)
     block = fenced(ON_GPU + MEETS)

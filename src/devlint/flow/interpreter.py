@@ -181,7 +181,8 @@ def _describe(text: Text, path: str, table: Table) -> File:
     placed = any(map(places_batches, aliases.values()))
     body, speaks = text.module.body, text.speaks_of_devices
     role = Role.TEST if holds_tests(body) else Role.PLAIN
-    return File(path, body, scan_once, rebound, speaks, role, placed, own)
+    whole = text.module.whole
+    return File(path, body, scan_once, rebound, whole, speaks, role, placed, own)
 
 
 def _run_rest(world: World, top: Frame) -> None:

@@ -447,10 +447,11 @@ class Scope(Stmt):
 
 @dataclass(slots=True, eq=False)
 class Module(Node):
-    """A whole file."""
+    """A file; a part of a page is not the `whole` of a program: its reader has the rest."""
 
     body: Body
     origin: object = None
+    whole: bool = True
 
 
 # --- rendering -----------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 An absolute import is looked for in the folders that Python would have on its path when the
 project runs: the one that holds the file's package, those above it up to the root of the project,
-and their `src`. Installed packages, the standard library and torch are nobody's project.
+and their `src`; and beside a folder around the file that has the name which is asked for.
+Installed packages, the standard library and torch are nobody's project.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Finder:
         places, own = _places(folder)
         if first in _NEVER or (own is not None and first != own):
             return None
-        for place in places:
+        for place in (*places, *_around(folder, first)):
             found = self.submodule(place, first)
             if found is not None:
                 whole = self._below(found, rest)
@@ -263,6 +264,18 @@ def _places(folder: str) -> tuple[tuple[str, ...], str | None]:
     if _is_package(top):  # a checkout: it may be imported by its own name as well
         places.append(os.path.dirname(top))
     return tuple(os.path.join(each, "") for each in places), None
+
+
+def _around(folder: str, name: str) -> Iterator[str]:
+    """Where a folder of that name lies which holds another one: within its project, or anywhere
+    where nothing marks the root of that."""
+    for _ in range(_HIGHEST):
+        above = os.path.dirname(folder)
+        if _is_marked(folder) or above == folder:
+            return
+        if os.path.basename(folder) == name:
+            yield os.path.join(above, "")
+        folder = above
 
 
 @lru_cache(maxsize=1024)

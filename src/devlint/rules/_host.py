@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.flow.facts import HostRead, Known, Origin, Role, Symbol, may_be_accelerator
+from devlint.flow.facts import HostRead, Kind, Known, Origin, Role, Symbol, may_be_accelerator
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, insert_after, insert_before
@@ -27,11 +27,25 @@ def missing(read: HostRead) -> str:
     return ".detach().cpu()" if read.grad else ".cpu()"
 
 
+def each_copied(read: HostRead) -> str:
+    """What stands in the place of a container whose tensors are copied."""
+    before, after = _each(read)
+    return f"{before}{read.receiver}{after}"
+
+
+def _each(read: HostRead) -> tuple[str, str]:
+    calls = missing(read)
+    if read.container is Kind.DICT:
+        return f"{{name: each{calls} for name, each in ", ".items()}"
+    return f"[each{calls} for each in ", "]"
+
+
 def copied(read: HostRead) -> Change | None:
     """Copy the tensor to the host first: that is the tensor itself where it is there."""
     calls, node = missing(read), read.receiver.node
     if read.container and is_named(node):
-        rewrites = (insert_before(node, f"[each{calls} for each in "), insert_after(node, "]"))
+        before, after = _each(read)
+        rewrites = (insert_before(node, before), insert_after(node, after))
         return Change(f"Insert `{calls}` for each", rewrites, Safety.UNSAFE)
     if read.container or not isinstance(
         read.receiver.node, (ir.Name, ir.Attribute, ir.Subscript, ir.Call)

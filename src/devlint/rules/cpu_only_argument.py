@@ -17,7 +17,9 @@ _METHODS = ("apply_", "map_")
 @rule("cpu-only-argument", on=HostRead)
 def cpu_only_argument(read: HostRead) -> Iterator[Report]:
     """Report lengths of sequences, states of generators and their like on an accelerator."""
-    if read.method not in ("cpu-only", *_METHODS) or not is_told(read):
+    if read.method not in ("cpu-only", *_METHODS) or not isinstance(read.node, ir.Call):
+        return
+    if not is_told(read):
         return
     given, calls = read.receiver, missing(read)
     sure = confidence(given.device)

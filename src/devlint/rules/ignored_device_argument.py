@@ -72,8 +72,9 @@ def _replaced(fact: IgnoredDevice, name: str, function: str) -> _Said:
 def _unbound(fact: IgnoredDevice, name: str, function: str) -> _Said:
     if not name:
         missing = ir.render(fact.node)
+        binds = f"neither `{function}` nor the file binds it" if function else "nothing binds it"
         return (
-            f"`{missing}` isn't defined: neither `{function}` nor the file binds it",
+            f"`{missing}` isn't defined: {binds}",
             "name a device that is there",
             None,
         )

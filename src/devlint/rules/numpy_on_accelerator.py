@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import HostRead
+from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, insert_after
 from devlint.rules import rule
@@ -16,7 +17,7 @@ from devlint.rules._meetings import confidence, followed_by, place
 def numpy_on_accelerator(read: HostRead) -> Iterator[Report]:
     """Report `.numpy()` where the source gives a reason to think of an accelerator."""
     receiver = read.receiver
-    if read.method != "numpy" or not is_told(read):
+    if read.method != "numpy" or not isinstance(read.node, ir.Call) or not is_told(read):
         return
     if any(argument.keyword == "force" for argument in read.node.args):
         return  # `.numpy(force=True)` copies by itself

@@ -32,7 +32,8 @@ def lower(
     if rows is not None:
         _move(tree, rows)
     try:
-        return ir.Module(with_room(lambda: statements(tree.body, path)), File(path, text))
+        body = with_room(lambda: statements(tree.body, path))
+        return ir.Module(body, File(path, text), whole=rows is None)
     except RecursionError:
         raise nested_too_deeply(text) from None
     except KeyError as error:

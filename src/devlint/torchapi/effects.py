@@ -147,7 +147,7 @@ class Row:
     """It needs CUDA at run time and raises without it (`torch.cuda.synchronize`)."""
     inside: str = ""
     """host-only: "only" what lists hold is read ("numpy.mean" asks a tensor for its own `mean`), or
-    "never" (a list of tensors is kept as it is)."""
+    the "entries" of a dict, beside the argument itself (a list of tensors is kept as it is)."""
     wraps: bool = False
     """host-only: what it is given decides about the result, an array for arrays and a tensor for a
     tensor, as numpy's universal functions do (`np.sqrt(tensor)`)."""

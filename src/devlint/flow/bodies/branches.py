@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from devlint.flow.bodies import returns
 from devlint.flow.conditions import choices, implications, narrow, questions
 from devlint.flow.conditions.settled import settled, undecided
 from devlint.flow.devices.named import use_device
@@ -15,7 +16,7 @@ from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import NAMED, join_values
 from devlint.flow.domain.values import NOTHING, Kind, Value
-from devlint.flow.frames import library, protocols
+from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
@@ -47,7 +48,8 @@ def branch(frame: Frame, node: ir.If) -> None:
     _keep_stored(frame, node, yes)
     narrow.assume(frame, test, False)
     frame.run(node.orelse)
-    frame.state = choices.merge_states(yes, frame.state, key, test)
+    no, frame.state = frame.state, before
+    frame.state = choices.merge_states(frame, yes, no, key, test)
     frame.loop, frame.arm = loop, arm
 
 
@@ -85,7 +87,7 @@ def enter(frame: Frame, node: ir.With) -> None:
             frame.state.default, changed = device, True
             frame.default_is_lent = True
         if value.kind is Kind.INSTANCE:
-            value = protocols.answer(frame, expression, value, "__enter__")
+            value = returns.entered(frame, expression, value)
         if target is not None:
             frame.world.store(frame, target, NOTHING if value.kind is Kind.DEVICE else value)
     outside = frame.fork() if catches else None

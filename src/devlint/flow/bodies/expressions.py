@@ -19,7 +19,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Condition, Kind, Value
 from devlint.flow.frames import library
-from devlint.flow.frames.files import Closure
+from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, library_value
 from devlint.flow.frames.record import Record
@@ -73,7 +73,14 @@ def _subscript(frame: Frame, node: ir.Subscript) -> Value:
     if base.kind is Kind.LIBRARY:  # `Union[torch.FloatTensor, ...]` uses no device
         frame.ask(node.index)
         return NOTHING
+    if isinstance(base.data, ClassInfo) and _is_generic(base.data):  # `C[int]` makes what `C` does
+        frame.ask(node.index)
+        return base
     return operators.subscript(frame, node, base, evaluate(frame, node.index))
+
+
+def _is_generic(info: ClassInfo) -> bool:
+    return any(name.startswith("typing.") for name in info.library_bases())
 
 
 def _slice(frame: Frame, node: ir.Slice) -> Value:
@@ -169,7 +176,8 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
         frame.state = frame.fork(outside)
         narrow.assume(frame, test, holds)
         branches.append((evaluate(frame, branch), frame.state))
-    frame.state = choices.merge_states(branches[0][1], branches[1][1], key, test)
+    frame.state = outside
+    frame.state = choices.merge_states(frame, branches[0][1], branches[1][1], key, test)
     frame.state.known = dict(outside.known)
     yes, no = branches[0][0], branches[1][0]
     questions.note_built(frame, test, yes)
@@ -210,11 +218,13 @@ def _display(frame: Frame, node: ir.Display) -> Value:
 def _mapping(frame: Frame, node: ir.Mapping) -> Value:
     entries: dict[str, Value] = {}
     others: list[Value] = []
+    unsure: frozenset[str] = frozenset()
     for key, item in node.items:
         value = evaluate(frame, item)
         if key is None:
             merged = frame.object(value)
             if merged is not None and value.kind is Kind.DICT:
+                unsure = unsure.difference(merged.entries) | merged.unsure.difference(entries)
                 entries.update(merged.entries)
                 if merged.items is None:
                     others.append(merged.element)
@@ -225,9 +235,11 @@ def _mapping(frame: Frame, node: ir.Mapping) -> Value:
         evaluate(frame, key)
         if isinstance(key, ir.Constant) and isinstance(key.value, str):
             entries[key.value] = value
+            unsure -= {key.value}
         else:
             others.append(value)
-    found = Object(items=None if others else (), entries=entries, element=join_all(others))
+    items = None if others else ()
+    found = Object(items=items, entries=entries, element=join_all(others), unsure=unsure)
     return Value(Kind.DICT, data=frame.allocate(node, found))
 
 

@@ -3,13 +3,15 @@ generator function, something whose elements are what it yields."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import End, join_ends
 from devlint.flow.domain.value_joins import join_all
-from devlint.flow.domain.values import NOTHING, Value
+from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.frames import protocols
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
@@ -57,7 +59,22 @@ def elements(frame: Frame, node: ir.Expr, inner: Frame) -> Value:
         if ref not in frame.state.heap:
             frame.state.heap[ref] = inner.state.heap[ref]
     decorators = inner.function.decorators if isinstance(inner.function, ir.Function) else ()
-    if not all(dotted(inner, called(each)).startswith("torch.") for each in decorators):
-        return NOTHING  # a context manager, a fixture ...
+    names = [dotted(inner, called(each)) for each in decorators]
     made = Object(element=join_all(inner.yielded))
+    if names == [MANAGER]:
+        manager = replace(made, source=MANAGER)
+        return Value(Kind.INSTANCE, data=frame.allocate(node, manager))
+    if not all(name.startswith("torch.") for name in names):
+        return NOTHING  # a fixture ...
     return lazily(frame, node, made)
+
+
+def entered(frame: Frame, node: ir.Expr, manager: Value) -> Value:
+    """What `with` gives for an object: what its `__enter__` returns, or its function yields."""
+    found = frame.object(manager)
+    if found is not None and found.source == MANAGER:
+        return found.element
+    return protocols.answer(frame, node, manager, "__enter__")
+
+
+MANAGER = "contextlib.contextmanager"

@@ -16,6 +16,7 @@ from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value, as_loaded
 from devlint.flow.effects import frameworks
+from devlint.flow.effects.host import tell_read
 from devlint.flow.effects.moves import METHODS
 from devlint.flow.facts import BareReference
 from devlint.flow.frames import library
@@ -118,6 +119,8 @@ def _store_item(
         if isinstance(statement, ir.Assign) and any(_picks(part) for _, part in parts):
             written = (statement.value or target, value)
             meet.meet(frame, statement, "[]=", [(target.value, base), written], inplace=True)
+    if base.kind is Kind.NDARRAY and value.scalar is False:
+        tell_read(frame, target, (getattr(statement, "value", None) or target, value), "__array__")
     if base.kind is Kind.BATCH and isinstance(target.value, ir.Name):
         frame.state.env[target.value.id] = NOTHING
     elif base.kind is Kind.UNKNOWN and isinstance(base.data, Path):

@@ -174,7 +174,7 @@ class _Reading:
             tuple([(name, self.value(each)) for name, each in found.entries.items()]),
             self.value(found.element),
             self.thing(found.source), found.guarded, found.managed, found.stateless,
-            found.gives_number, None if found.trace is None else found.trace.sort,
+            found.gives_number, found.unsure, None if found.trace is None else found.trace.sort,
         )  # fmt: skip
 
     def thing(self, thing: Any) -> Any:

@@ -138,13 +138,17 @@ def spread(frame: Frame, argument: ir.Argument, value: Value) -> Iterator[_Given
     """What an argument of a call gives: itself, or what its star unpacks. Where not all of that is
     known, the star stays: it may give more."""
     found = frame.object(value) if argument.star else None
-    mapped = value.kind is Kind.DICT
-    if found is None or found.items is None or mapped is not (argument.star == "**"):
+    if found is not None and value.kind is Kind.DICT and argument.star == "**":
+        for name in found.entries:
+            if name not in found.unsure:
+                yield _part(argument, found.entries[name], name)
+        if found.items is None:
+            yield argument, value
+    elif found is None or found.items is None or argument.star == "**":
         yield argument, value
-    elif mapped:
-        for name, each in found.entries.items():
-            yield _part(argument, each, name)
-    elif value.kind is Kind.TUPLE or _is_own(frame, argument.value):
+    elif value.kind is Kind.TUPLE or (
+        value.kind is not Kind.DICT and _is_own(frame, argument.value)
+    ):
         for each in found.items:
             yield _part(argument, each)
     else:

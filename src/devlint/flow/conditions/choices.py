@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
-from devlint.flow.conditions.implications import key_of
+from devlint.flow.conditions.implications import has_keys, key_of, parting
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.state import State
 from devlint.flow.domain.state_joins import join_states
@@ -23,8 +24,18 @@ def _in_order(yes: _T, no: _T, key: tuple[str, bool] | None) -> tuple[_T, _T, st
     return (yes, no, key[0]) if key[1] else (no, yes, key[0])
 
 
-def merge_states(yes: State, no: State, key: tuple[str, bool] | None, test: ir.Expr) -> State:
-    """The state after the two branches of a condition."""
+def merge_states(
+    frame: Frame, yes: State, no: State, key: tuple[str, bool] | None, test: ir.Expr
+) -> State:
+    """The state after the two branches of a condition that is tested in the frame's state."""
+    if key is None and yes.alive and no.alive and has_keys(frame, test):
+        return _one_by_one(
+            yes, no, test, lambda yes, no, part: _by_key(yes, no, part, parting(frame, part))
+        )
+    return _by_key(yes, no, test, key)
+
+
+def _by_key(yes: State, no: State, test: ir.Expr, key: tuple[str, bool] | None) -> State:
     return join_states(*_in_order(yes, no, key), test if key is None else None)
 
 
@@ -39,16 +50,22 @@ def merge_placed(yes: Value, no: Value, key: tuple[str, bool] | None, test: ir.E
 
 
 def merge_devices(frame: Frame, test: ir.Expr, yes: Value, no: Value) -> Value:
-    """The device that is chosen where several conditions hold (`"cuda" if a and b else "cpu"`): a
-    choice by one after the other, as far as each can be told apart."""
+    """The device that is chosen where several conditions hold (`"cuda" if a and b else "cpu"`)."""
+    return _one_by_one(
+        yes, no, test, lambda yes, no, part: merge_values(yes, no, key_of(frame, part))
+    )
+
+
+def _one_by_one(yes: _T, no: _T, test: ir.Expr, merge: Callable[[_T, _T, ir.Expr], _T]) -> _T:
+    """What is left of a choice by several conditions: a choice by one after the other."""
     match test:
         case ir.Unary(op="not", operand=operand):
-            return merge_devices(frame, operand, no, yes)
+            return _one_by_one(no, yes, operand, merge)
         case ir.Boolean(op="and", left=left, right=right):
-            return merge_devices(frame, left, merge_devices(frame, right, yes, no), no)
+            return _one_by_one(_one_by_one(yes, no, right, merge), no, left, merge)
         case ir.Boolean(op="or", left=left, right=right):
-            return merge_devices(frame, left, yes, merge_devices(frame, right, yes, no))
-    return merge_values(yes, no, key_of(frame, test))
+            return _one_by_one(yes, _one_by_one(yes, no, right, merge), left, merge)
+    return merge(yes, no, test)
 
 
 def defaulted(frame: Frame, node: ir.Boolean, given: Value, default: Value) -> Value:

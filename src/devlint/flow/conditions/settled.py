@@ -170,7 +170,7 @@ def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
 
 def _is_something(value: Value) -> bool:
     """Whether what a call has passed is there for sure: a tensor or its device, a device, a text or
-    a number that is known, a function."""
+    a number that is known, a function, an object that was made."""
     if value.kind is Kind.TENSOR:
         return value.origin in PROVED
     known = isinstance(value.device, (Known, Guarded)) or value.trait in _DEVICES_OF_TENSORS
@@ -178,7 +178,9 @@ def _is_something(value: Value) -> bool:
 
 
 _DEVICES_OF_TENSORS = (Trait.DEVICE_OF_TENSOR, Trait.DEVICE_OR_STRING)
-_THERE = (Kind.DEVICE, Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.FUNCTION)
+_THERE = (
+    Kind.DEVICE, Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.FUNCTION, Kind.INSTANCE, Kind.MODULE,
+)  # fmt: skip
 
 
 def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:

@@ -37,7 +37,7 @@ _NAMED = ("positional", "keyword")
 
 def record(
     frame: Frame,
-    function: ir.Function,
+    function: ir.Function | None,
     parameter: ir.Parameter | None,
     node: ir.Node,
     how: Ignored,
@@ -50,7 +50,8 @@ def record(
     name = "" if parameter is None else parameter.name
     rows = (means(what, name, "parameter") for what in ("device", "a-device", "about-devices"))
     context = frame.context(next(filter(None, rows), "") if name else "")
-    frame.record(IgnoredDevice(node, context, name, function.name, how, instead, callee, optional))
+    of = "" if function is None else function.name
+    frame.record(IgnoredDevice(node, context, name, of, how, instead, callee, optional))
 
 
 def note_call(
@@ -178,7 +179,7 @@ def _declared(frame: Frame, option: str) -> Iterator[ir.Call]:
 def note_unbound(frame: Frame, node: ir.Expr) -> None:
     """Look at a name that stands where a device is meant: is it bound anywhere?"""
     function = frame.function
-    if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
+    if not isinstance(node, ir.Name) or isinstance(function, ir.Lambda):
         return
     if (
         not means("about-devices", node.id, "variable")
@@ -187,7 +188,8 @@ def note_unbound(frame: Frame, node: ir.Expr) -> None:
         or from_star(frame, node) is not None
     ):
         return
-    given = next((p for p in function.params if means("about-devices", p.name, "parameter")), None)
+    params = () if function is None else function.params
+    given = next((p for p in params if means("about-devices", p.name, "parameter")), None)
     if given is None:
         if _is_at_top(frame, function) and not _binds(frame, node.id):
             record(frame, function, None, node, Ignored.UNBOUND)
@@ -196,8 +198,11 @@ def note_unbound(frame: Frame, node: ir.Expr) -> None:
         record(frame, function, given, node, Ignored.UNBOUND, (hop,))
 
 
-def _is_at_top(frame: Frame, function: ir.Function) -> bool:
-    """Whether a function, or the class whose method it is, sees no names but those of its file."""
+def _is_at_top(frame: Frame, function: ir.Function | None) -> bool:
+    """Whether a function, or the class whose method it is, sees no names but those of its file; as
+    does what stands in none."""
+    if function is None:
+        return frame.owner is None
     whole = function if frame.owner is None else frame.owner.node
     return not frame.scopes and whole in frame.file.body
 
@@ -205,10 +210,12 @@ def _is_at_top(frame: Frame, function: ir.Function) -> bool:
 def _binds(frame: Frame, name: str) -> bool:
     """Whether the running function binds a name, or the file by any statement of its own."""
     function = frame.function
-    assert isinstance(function, ir.Function)
-    if name in frame.file.rebound or frame.file.scan(function).assigned[name]:
+    own = function.body if isinstance(function, ir.Function) else ()
+    if isinstance(function, ir.Function) and frame.file.scan(function).assigned[name]:
         return True
-    inside = chain.from_iterable(map(names_bound, (*function.body, *frame.file.body)))
+    if name in frame.file.rebound or not frame.file.whole:
+        return True
+    inside = chain.from_iterable(map(names_bound, (*own, *frame.file.body)))
     if not {name, "*"}.isdisjoint(inside):
         return True
     return any(

@@ -34,11 +34,14 @@ class Object:
     """A module that holds no parameter and no buffer: it is nowhere, wherever it is moved."""
     gives_number: bool = False
     """A loss that gives one number, which has no dimensions."""
+    unsure: frozenset[str] = frozenset()
+    """Entries that only some of the paths have bound which lead here."""
     trace: Step | None = field(default=None, compare=False)
 
     def with_entry(self, key: str, value: Value) -> Object:
         """A copy in which one attribute or dict entry is bound."""
-        return replace(self, entries={**self.entries, key: value})
+        entries = {**self.entries, key: value}
+        return replace(self, entries=entries, unsure=self.unsure - {key})
 
     def without(self, names: Collection[str]) -> Object:
         """A copy in which some attributes or dict entries aren't bound any more."""

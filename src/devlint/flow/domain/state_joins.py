@@ -49,6 +49,7 @@ def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
         managed=a.managed or b.managed,
         stateless=a.stateless and b.stateless,
         gives_number=a.gives_number and b.gives_number,
+        unsure=a.unsure.union(b.unsure, a.entries.keys() ^ b.entries.keys()),
         trace=b.trace or a.trace if shown(a.trace) is None else a.trace,
     )
 

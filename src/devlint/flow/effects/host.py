@@ -25,14 +25,19 @@ from devlint.model import ir
 from devlint.policy import means
 
 
-def tell_read(use: Use, given: Given, method: str, container: bool = False) -> None:
+def tell_read(
+    frame: Frame,
+    at: ir.Call | ir.Subscript,
+    given: Given,
+    method: str,
+    container: Kind | None = None,
+) -> None:
     """A tensor is read on the host: the fact where there is a reason to think of an accelerator."""
     node, value = given
     if value.kind not in TENSORS or (method == "__array__" and value.trait is Trait.PART):
         return  # `output.names` may be anything that numpy takes
     if method in ("__array__", "cpu-only") and value.trait in (Trait.BESIDE, Trait.FIRST):
         return  # lengths or a number, it may be; `.numpy()` is of tensors only
-    frame = use.frame
     operand = frame.operand(node, value)
     if _is_no_tensor(frame, operand):
         return
@@ -42,14 +47,20 @@ def tell_read(use: Use, given: Given, method: str, container: bool = False) -> N
     if is_place_of_argument(operand.device):
         followed = followed and method == "cpu-only" and _is_made_of_input(operand, frame.role)
     open_yet = method == "numpy" and not followed and not only_host(operand.device)
-    if open_yet and tell_copied_elsewhere(frame, use.node, node):
+    if open_yet and isinstance(at, ir.Call) and tell_copied_elsewhere(frame, at, node):
         return
     if followed and method != "cpu-only" and _is_of_host_code(frame, operand):
         frame.world.run_on_host |= {frame.qualname, class_of(frame.qualname)}
         return
     if may_be_accelerator(operand.device) and (followed or names_accelerator(operand.device)):
-        read = HostRead(use.node, frame.context(), operand, method, value.grad, container)
+        read = HostRead(at, frame.context(), operand, method, value.grad, container)
         frame.record(read)
+
+
+def tell_inside(use: Use, given: Given, whole: ir.Expr, container: Kind) -> None:
+    """What a container holds is read on the host; its node may be that of the whole."""
+    inside = container if given[0] is whole else None
+    tell_read(use.frame, use.node, given, "__array__", inside)
 
 
 def tell_copied_elsewhere(frame: Frame, read: ir.Call, node: ir.Expr) -> bool:
@@ -114,4 +125,4 @@ def read_cpu_only(use: Use) -> None:
     for node, value in arguments_of(use, use.row.cpu_only):
         if use.row.tensors:
             value = as_loaded(value)
-        tell_read(use, (node, value), "cpu-only")
+        tell_read(use.frame, use.node, (node, value), "cpu-only")

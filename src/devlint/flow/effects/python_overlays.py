@@ -216,18 +216,21 @@ _DEEPEST = 9
 
 def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     entries = {name: value for name, (_, value) in args.keywords().items()}
+    unsure: frozenset[str] = frozenset()
     other = args.find(row.data or (0,))
     found = None if other is None else frame.object(other[1])
     pairs_of = None if other is None else _pairs(frame, other[1])
     if pairs_of:
         entries, found, element = {**pairs_of, **entries}, Object(items=()), NOTHING
     elif found is not None and other is not None and other[1].kind is Kind.DICT:
+        unsure = found.unsure.difference(entries)
         entries = {**found.entries, **entries}
         element = found.element
     else:
         element = NOTHING if other is None else part_of_any(other[1])
     known = not args.unpacked and (other is None or (found is not None and found.items == ()))
-    made = Object(items=() if known else None, entries=entries, element=element)
+    items = () if known else None
+    made = Object(items=items, entries=entries, element=element, unsure=unsure)
     return Value(Kind.DICT, data=frame.allocate(node, made))
 
 

@@ -17,10 +17,10 @@ from devlint.flow.domain.values import (
     Value,
     as_loaded,
 )
-from devlint.flow.effects import overlays
+from devlint.flow.effects import outputs, overlays
 from devlint.flow.effects.creation import create, create_like, tensor_like
 from devlint.flow.effects.draws import draw
-from devlint.flow.effects.host import note_listed, read_cpu_only, tell_read
+from devlint.flow.effects.host import note_listed, read_cpu_only, tell_inside, tell_read
 from devlint.flow.effects.keeping import keep
 from devlint.flow.effects.model_overlays import (
     CONTAINERS,
@@ -39,7 +39,7 @@ from devlint.flow.effects.use import (
     plain,
     result_kind,
 )
-from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.arguments import Arguments, entry_of
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.operations import arrivals, meet
@@ -66,7 +66,7 @@ def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         arrivals.into_pinned(frame, node, row, args)
     if row.cpu_only:
         read_cpu_only(use)
-    value = _EFFECTS[row.effect](use)
+    value = outputs.written(use, _EFFECTS[row.effect](use))
     return draw(use, value) if row.generator else value
 
 
@@ -149,7 +149,7 @@ def _index(use: Use) -> Value:
 def _read_on_host(use: Use) -> Value:
     receiver = use.args.receiver
     if receiver is not None and not use.args.asks("force"):
-        tell_read(use, receiver, use.row.host)
+        tell_read(use.frame, use.node, receiver, use.row.host)
     kind = result_kind(use.row)
     if kind is Kind.TENSOR and receiver is not None:
         return receiver[1]
@@ -168,10 +168,14 @@ def _host_only(use: Use) -> Value:
     row = use.row
     for node, value in arguments_of(use, row.operands):
         if value.kind in TENSORS and row.inside != "only":
-            tell_read(use, (node, value), "__array__")
-        elif value.kind in (Kind.LIST, Kind.TUPLE) and row.inside != "never":
-            for inner, each in flatten(use.frame, node, value):
-                tell_read(use, (inner, each), "__array__", container=inner is node)
+            tell_read(use.frame, use.node, (node, value), "__array__")
+        elif row.inside == "entries":
+            found = use.frame.object(value) if value.kind is Kind.DICT else None
+            for name, each in found.entries.items() if found is not None else ():
+                tell_inside(use, (entry_of(node, name), each), node, Kind.DICT)
+        elif value.kind in (Kind.LIST, Kind.TUPLE):
+            for inner in flatten(use.frame, node, value):
+                tell_inside(use, inner, node, Kind.LIST)
     return _array(use)
 
 
@@ -257,6 +261,8 @@ def _opaque(use: Use) -> Value:
         device_argument(use, via="set_device")
     if name == "torch.cuda.device":
         return Value(Kind.UNKNOWN, trait=Trait.DEVICE_CONTEXT)
+    if not name.startswith("torch."):
+        device_argument(use)
     return _array(use)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from devlint.flow.domain.lattice import Device
+from devlint.flow.domain.values import Kind
 from devlint.flow.facts.base import Fact, Operand
 from devlint.model import ir
 from devlint.model.reports import Hop
@@ -15,15 +16,16 @@ class HostRead(Fact):
     """`receiver.numpy()`, `numpy.asarray(receiver)` and the like: only a host tensor allows it.
 
     `method` is "numpy", "__array__" ... The receiver's device is the one it is known to be on, or
-    a symbol. `grad`: it requires a gradient, so `.detach()` is needed as well.
+    a symbol. `grad`: it requires a gradient, so `.detach()` is needed as well. `node` is the call,
+    or the place in an array that the receiver is written to.
     """
 
-    node: ir.Call
+    node: ir.Call | ir.Subscript
     receiver: Operand
     method: str
     grad: bool = False
-    container: bool = False
-    """The receiver is inside of a list, and its node is the list's."""
+    container: Kind | None = None
+    """The receiver is inside of a list or a dict, and its node is that of the whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,14 @@ def each_given(node: ir.Expr, values: Sequence[Value]) -> list[Given]:
     return [(node, value) for value in values]
 
 
+def entry_of(node: ir.Expr, name: str) -> ir.Expr:
+    """The node of an entry of a dict, where the source shows it."""
+    for key, item in node.items if isinstance(node, ir.Mapping) else ():
+        if isinstance(key, ir.Constant) and key.value == name:
+            return item
+    return node
+
+
 def by_parameter(
     function: ir.Function, args: Arguments, has_receiver: bool
 ) -> Iterator[tuple[str, Value]]:

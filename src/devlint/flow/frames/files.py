@@ -171,6 +171,8 @@ class File:
     scan: Callable[[ir.Function], Scan] = field(default=lambda function: Scan())
     rebound: frozenset[str] = frozenset()
     """Names that functions declare `global` or `nonlocal`."""
+    whole: bool = True
+    """It binds what it uses, or imports it."""
     speaks_of_devices: bool = True
     """It names a device, or moves something, anywhere."""
     role: Role = Role.PLAIN

@@ -203,6 +203,8 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if found is not None and base.trait is not Trait.SUPER:
         if attr == "__dict__":
             return dict_of(frame, node, base)
+        if attr == "__class__" and isinstance(found.source, ClassInfo):
+            return Value(Kind.CLASS, data=found.source)
         if attr in found.entries:
             return _identified(node, base, found.entries[attr])
         if isinstance(found.source, ClassInfo):

@@ -114,10 +114,7 @@ def _by_shape(args: Arguments, row: Row, of: Value | None) -> bool | None:
         size = args.positional()[-1]
     if size is None:
         return None if args.count == 0 else False
-    node, value = size
-    if isinstance(node, ir.Display):
-        return _is_empty(node)
-    return None if value.kind.is_container and value.data is None else False
+    return isinstance(size[0], ir.Display) and not size[0].items
 
 
 def _by_size(args: Arguments, row: Row) -> bool | None:
@@ -125,12 +122,6 @@ def _by_size(args: Arguments, row: Row) -> bool | None:
     if given is None or given[1].kind is Kind.NONE:
         return None if args.unpacked else True
     return _by_shape(args, row, None)
-
-
-def _is_empty(node: ir.Display) -> bool | None:
-    if not node.items:
-        return True
-    return False if any(not isinstance(item, ir.Starred) for item in node.items) else None
 
 
 def _by_data(args: Arguments, row: Row, known: Mapping[str, bool]) -> bool | None:

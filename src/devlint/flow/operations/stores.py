@@ -82,7 +82,7 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
             whole = [base] if base.data in frame.state.heap else []
             for each in (*frame.each(base), *whole):
                 if (one := frame.object(each)) is not None:
-                    frame.update(each, replace(one, entries={**one.entries, node.attr: value}))
+                    frame.update(each, one.with_entry(node.attr, value))
             return
         entries = {**found.entries, node.attr: value}
         frame.update(base, replace(found, entries=entries, stateless=found.stateless and not holds))

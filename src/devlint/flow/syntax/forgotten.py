@@ -27,10 +27,12 @@ def goes_nowhere(function: ir.Function, name: str) -> bool:
 
 
 def _fills_in(statement: ir.Stmt, name: str) -> bool:
-    """`device = torch.device(device)`, `if device is None: device = ...`."""
+    """`device = torch.device(device)`, `if device is None: device = ...` (`self.device = ...`)."""
     match statement:
         case ir.Assign(targets=(ir.Name(id=target),)):
             return target == name
+        case ir.Assign(targets=(ir.Attribute(value=ir.Name(), attr=attr),), value=value):
+            return attr == name and (value is None or not mentions(value, name))
         case ir.If(body=body, orelse=orelse):
             filled = [_fills_in(each, name) for each in (*body, *orelse)]
             return any(filled) and all(filled)

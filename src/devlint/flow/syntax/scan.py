@@ -147,7 +147,7 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
     for argument in call.args:
         if not _only_iterates(call):
             found.wrapped.update(_handed_on(argument.value, this))
-    if any(isinstance(argument.value, (ir.Name, ir.Display)) for argument in call.args):
+    if any(isinstance(argument.value, _GIVE) for argument in call.args):
         for argument in call.args[: takes_tensors(func)]:
             if not (argument.keyword or argument.star):
                 for name in _given(argument.value):
@@ -158,11 +158,23 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
 _FILLS = frozenset(("append", "extend", "insert"))
 
 
+_GIVE = (ir.Name, ir.Display, ir.Binary, ir.Unary)
+
+
 def _given(node: ir.Expr) -> Iterator[str]:
-    """The names that an argument gives: `x`, or those in `[x, y]`."""
+    """The names that an argument gives: `x`, those in `[x, y]`, and that in `1 - x`, which is what
+    a number makes of `x`."""
     for each in node.items if isinstance(node, ir.Display) else (node,):
-        if isinstance(each, ir.Name):
-            yield each.id
+        match each:
+            case ir.Name(id=name):
+                yield name
+            case ir.Unary(op="-", operand=inner):
+                yield from _given(inner)
+            case (
+                ir.Binary(left=ir.Constant(), right=inner)
+                | ir.Binary(left=inner, right=ir.Constant())
+            ):
+                yield from _given(inner)
 
 
 _ITERATES = frozenset(("enumerate", "zip", "reversed", "len", "list", "tuple"))
