@@ -76,6 +76,34 @@ def test_what_a_caller_hands_on(tmp_path: Path, body: str, given: str, found: li
 
 
 @pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("torch.zeros(3).cpu()", []),
+        ("torch.zeros(3).type_as(torch.ones(3))", ["DEV203:5"]),
+        ("joined(torch.zeros(3), flag)", ["DEV203:5"]),
+    ],
+)
+def test_what_brings_something_to_the_host(tmp_path: Path, given: str, found: list[str]) -> None:
+    """Only what says so: what is there since another tensor is, may be elsewhere the next time."""
+    files = {
+        "helpers.py": HELPER,
+        "test_helpers.py": f"""
+            import torch
+            from helpers import padded
+
+            def joined(image, flag):
+                if image.sum() > 0:
+                    image = image.type_as(torch.rand(3))
+                return image
+
+            def test_padded(flag):
+                assert padded({given}).sum() > 0
+        """,
+    }
+    assert lint(tmp_path, "helpers.py", files) == found
+
+
+@pytest.mark.parametrize(
     ("used", "given", "found"),
     [
         ("image.clone()", "torch.from_numpy(rows)", []),

@@ -11,6 +11,7 @@ from devlint.flow.domain.paths import Path, given_tensor, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.facts import Role
+from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import given_back
@@ -44,6 +45,8 @@ def bind_parameters(
             value = told
         elif parameter.kind in ("*", "**"):
             value = _rest(frame, parameter, given)
+        elif (default := _called_default(frame, parameter)) is not None:
+            value = default
         elif isinstance(parameter.default, ir.Constant) and isinstance(
             parameter.default.value, str
         ):
@@ -85,7 +88,7 @@ def _is_given_back(frame: Frame, function: ir.Function) -> bool:
     """Whether all that is done with a function inside of another is to return it."""
     if frame.file.given_back is None:
         frame.file.given_back = given_back(frame.file.body)
-    return function.name in frame.file.given_back
+    return function in frame.file.given_back
 
 
 def _is_made_on_host(frame: Frame, default: ir.Expr | None) -> bool:
@@ -95,6 +98,15 @@ def _is_made_on_host(frame: Frame, default: ir.Expr | None) -> bool:
         return False
     row = frame.world.table.get(dotted(frame, default.func))
     return row is not None and row.effect is Effect.CREATE
+
+
+def _called_default(frame: Frame, parameter: ir.Parameter) -> Value | None:
+    """A function or a class of the project that is a default: to call it is what it is for, and
+    what comes of that is so wherever it is left as it is."""
+    if not isinstance(parameter.default, (ir.Name, ir.Attribute)):
+        return None
+    value = frame.ask(parameter.default)
+    return value if isinstance(value.data, (Closure, ClassInfo)) else None
 
 
 def is_tensor_name(name: str) -> bool:

@@ -220,6 +220,7 @@ def _call_method(
         _tell_device_method(frame, node, func, base, args)
         return NOTHING
     value = attributes.read(frame, func, base)
+    own = kind is Kind.MODULE and base.trait is Trait.SELF
     if value.kind is Kind.UNKNOWN and value.trait is not Trait.IF_MODULE:
         if kind is Kind.UNKNOWN and attr not in _OF_SCALERS:
             give_away(frame, (given for _, given in args.all))
@@ -228,13 +229,16 @@ def _call_method(
             return device_index.of_unknown(frame, func, base)
         if kind is Kind.MODULE and attr in SAME_MODULE:
             return base
-        own = kind is Kind.MODULE and base.trait is Trait.SELF
         found = unknown_calls.of_part(frame, node, func, args) if own else NOTHING
         called = func.value if attr == "forward" else func
         return unknown_calls.called(frame, node, called, args) if found is NOTHING else found
     if value.kind is Kind.METHOD and isinstance(value.data, Bound):
         return call_bound(frame, node, value.data, args)
-    return call_value(frame, node, func, value, Arguments(args.all))
+    result = call_value(frame, node, func, value, Arguments(args.all))
+    if own and value.kind is Kind.MODULE and result is NOTHING:
+        first = Arguments(args.all[:1])  # what else a module takes, its class would tell
+        return unknown_calls.of_part(frame, node, func, first)
+    return result
 
 
 def _is_call(frame: Frame, base: Value, attr: str) -> bool:

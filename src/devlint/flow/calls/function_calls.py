@@ -13,7 +13,7 @@ from devlint.flow.conditions.settled import settled
 from devlint.flow.devices import left_out
 from devlint.flow.devices.dropped import note_call
 from devlint.flow.domain.derivation import Sort, Step, first, steps
-from devlint.flow.domain.keys import asks_type
+from devlint.flow.domain.keys import LOCAL, asks_type
 from devlint.flow.domain.lattice import UNKNOWN, conditions
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.traits import Trait
@@ -42,13 +42,10 @@ def call_function(
     open_ended = starred and not rest
     each = NOTHING
     if open_ended:
+        by_name = all(argument.star != "*" for argument, _ in args.all)
         give_away(frame, (value for _, value in args.all))
         each = _of_star(frame, args)
         args = _before_stars(args)
-        constructs = receiver is not None and closure.name == "__init__"
-        known = (each, *(value for _, value in args.all))
-        if not constructs and not any(value.kind in TENSORS for value in known):
-            return NOTHING
     flags = _flags(closure.node, receiver is not None)
     given = [
         (argument, _handed_on(frame, argument, value, (argument.keyword or position) in flags))
@@ -58,10 +55,11 @@ def call_function(
     keywords = {a.keyword or rest: value for a, value in given if a.keyword is not None or a.star}
     if receiver is not None:
         positional.insert(0, receiver)
-    if open_ended:  # what has to be given comes from the star, of the others nobody knows
+    if open_ended:  # what has to be given comes from the star, the others are left out, or aren't
         for parameter in closure.node.params[len(positional) :]:
             asked = parameter.kind == "positional" and parameter.default is None
-            keywords.setdefault(parameter.name, each if asked else NOTHING)
+            own = path_value(f"{parameter.name}{LOCAL}{closure.qualname}") if by_name else NOTHING
+            keywords.setdefault(parameter.name, each if asked else own)
     value = frame.world.invoke(frame, node, closure, positional, keywords)
     if closure.file is not frame.file and not frame.is_guest:
         value = _from_elsewhere(node, value, [*positional, *keywords.values()])

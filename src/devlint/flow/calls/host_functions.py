@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from devlint.flow.calls.callers import is_edge, is_trial
-from devlint.flow.domain.derivation import shown
+from devlint.flow.domain.derivation import Sort, shown, steps
 from devlint.flow.domain.lattice import (
     CPU,
     THE_MODULE,
@@ -159,8 +159,13 @@ def _is_tested(frame: Frame, value: Value) -> bool:
 
 
 def _is_brought(value: Value, place: Device) -> bool:
-    copied = value.origin is Origin.MOVED and shown(value.trace) is not None
+    """Whether the code says by itself that it is on the host: what is there since another tensor is
+    may be anywhere the next time."""
+    copied = any(step.sort in _SAID and step.device == CPU for step in steps(value.trace))
     return place == CPU and (copied or _is_of_array(value))
+
+
+_SAID = frozenset((Sort.MOVE_HOST, Sort.MOVE_TYPE, Sort.NAMED, Sort.STORED, Sort.FILE))
 
 
 def _is_left_there(frame: Frame, place: Device) -> bool:

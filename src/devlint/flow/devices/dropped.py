@@ -107,9 +107,10 @@ def tell_dropped(frame: Frame, function: ir.Function, own: ir.Parameter) -> bool
     told = False
     returned = [part for value, _ in frame.returns for part in _parts(frame, value)]
     for node, callee, made in frame.dropped_devices:
+        lasts = [shown(part.trace) for part in _parts(frame, made)]
         for value in returned:
             last = shown(value.trace)
-            same = last is not None and last is shown(made.trace)
+            same = any(last is each for each in lasts)
             if last is not None and same and isinstance(value.device, Known):
                 record(frame, function, own, node, Ignored.DROPPED, (hop(last),), callee)
                 told = True
@@ -118,8 +119,9 @@ def tell_dropped(frame: Frame, function: ir.Function, own: ir.Parameter) -> bool
 
 
 def _parts(frame: Frame, value: Value) -> tuple[Value, ...]:
+    """A value, or what is in it: of an object, what it keeps."""
     found = frame.object(value)
-    if found is None or not value.kind.is_container:
+    if found is None or not (value.kind.is_container or value.kind is Kind.INSTANCE):
         return (value,)
     return found.inside
 

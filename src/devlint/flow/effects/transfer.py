@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort, Step, moved
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
@@ -98,6 +99,8 @@ def _move(use: Use) -> Value:
         return NOTHING
     found = use.frame.object(value)
     told = moved(use.node, device, value.trace)
+    if use.row.like:
+        told = replace(told, sort=Sort.MOVE_BESIDE)
     if value.kind.is_container and found is not None:
         items = None if found.items is None else tuple(_at(v, device, told) for v in found.items)
         entries = {key: _at(v, device, told) for key, v in found.entries.items()}

@@ -196,8 +196,8 @@ class File:
     looked."""
     uncalled: dict[str, list[ir.Name | ir.Attribute]] | None = None
     """Where its names and attributes aren't called, by name; None before anybody has looked."""
-    given_back: frozenset[str] | None = None
-    """The names with which it does nothing but to return them; None before anybody has looked."""
+    given_back: frozenset[ir.Function] | None = None
+    """The functions inside of others that are only returned; None before anybody has looked."""
     replaced: frozenset[str] | None = None
     """The attributes of all tensors that it patches; None before anybody has looked."""
     for_schedulers: frozenset[ir.Expr] | None = None

@@ -205,12 +205,16 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
             return dict_of(frame, node, base)
         if attr == "__class__" and isinstance(found.source, ClassInfo):
             return Value(Kind.CLASS, data=found.source)
-        if attr in found.entries:
-            return _identified(node, base, found.entries[attr])
-        if isinstance(found.source, ClassInfo):
+        stored = found.entries.get(attr)
+        left_out = attr in found.unsure and stored is not None and stored.kind is Kind.UNKNOWN
+        if stored is not None and not left_out:
+            return _identified(node, base, stored)
+        if isinstance(found.source, ClassInfo):  # what its class has, where nobody stores another
             told = _of_class_instance(frame, found.source, base, node)
             if told is not None:
                 return told
+        if stored is not None:
+            return _identified(node, base, stored)
         if base.kind is Kind.INSTANCE:
             method = of_each(frame, node.value, base, attr)
             if method is not None:
@@ -229,8 +233,9 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         name = method_of(frame, bases, own, attr)
         if name:
             return Value(Kind.METHOD, data=Bound(base, node.value, name))
-    if isinstance(node.value, ir.Name) and base.trait is Trait.SELF:
-        return path_value(f"{node.value.id}.{attr}")
+    given = base.kind is Kind.MODULE and base.origin is Origin.INPUT
+    if isinstance(node.value, ir.Name) and (base.trait is Trait.SELF or given):
+        return path_value(f"{node.value.id}.{attr}", given)
     return NOTHING
 
 

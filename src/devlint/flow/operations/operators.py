@@ -65,6 +65,9 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
         trait = Trait.ANNOTATED if perhaps else None  # with a tensor of the host it makes a tensor
         shaped = any(each.kind is Kind.NDARRAY and each.scalar is False for each in (left, right))
         return Value(Kind.NDARRAY, scalar=False if shaped and node.op != "@" else None, trait=trait)
+    for one, other in ((left, right), (right, left)):
+        if one.trait is Trait.PERHAPS and other.kind is Kind.NUMBER:
+            return one
     return NOTHING
 
 

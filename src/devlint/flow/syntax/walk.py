@@ -110,13 +110,22 @@ def uncalled(body: ir.Body) -> dict[str, list[ir.Name | ir.Attribute]]:
     return found
 
 
-def given_back(body: ir.Body) -> frozenset[str]:
-    """The names with which a file does nothing but to return what they stand for."""
-    nodes = list(nodes_of(body))
-    returned = {each.value for each in nodes if isinstance(each, ir.Return)}
-    names = [each for each in nodes if isinstance(each, ir.Name)]
-    used = {each.id for each in names if each not in returned}
-    return frozenset(each.id for each in names if each.id not in used)
+def given_back(body: ir.Body) -> frozenset[ir.Function]:
+    """The functions inside of functions that these do nothing with but to return them."""
+    found = set[ir.Function]()
+    for around in filter(_is_function, nodes_of(body)):
+        nodes = list(descendants(around))
+        inner = [each for each in nodes if isinstance(each, ir.Function) and each is not around]
+        returned = {each.value for each in nodes if isinstance(each, ir.Return)} if inner else set()
+        names = [each for each in nodes if isinstance(each, ir.Name)] if inner else []
+        used = {each.id for each in names if each not in returned}
+        named = {each.id for each in names} - used
+        found.update(each for each in inner if each.name in named)
+    return frozenset(found)
+
+
+def _is_function(node: ir.Node) -> bool:
+    return isinstance(node, ir.Function)
 
 
 def first_row(node: ir.Node) -> int:
