@@ -17,7 +17,7 @@ from devlint.flow.domain.keys import LOCAL, asks_type
 from devlint.flow.domain.lattice import UNKNOWN, conditions
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import MADE, NONE, NOTHING, TENSORS, Kind, Value
+from devlint.flow.domain.values import MADE, NONE, NOTHING, Kind, Value
 from devlint.flow.effects.sending import note_handed
 from devlint.flow.frames.arguments import Arguments, fits
 from devlint.flow.frames.files import ClassInfo, Closure

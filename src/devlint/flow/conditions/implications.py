@@ -27,7 +27,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import condition, dotted, dotted_types, is_builtin, stored
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.trees import called, words
+from devlint.model.trees import called, is_named, words
 
 _NO_ACCELERATOR = ("cpu", "mps", "", None, -1)
 
@@ -140,12 +140,12 @@ def _by_name(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
 
 
 def _hint(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
-    if not any(map(is_about_devices, words(node))):
+    if not any(map(is_about_devices, words(node))) or _lets_host_through(frame, node, holds):
         return ()
     if isinstance(node, ir.Compare) and node.op in ("<", "<="):
         negative = _is_one_of(frame, node.right, _LEAST_INDICES)
     elif isinstance(node, ir.Compare):
-        of_none = _is_one_of(frame, node.right, _NO_ACCELERATOR)
+        of_none = any(_is_one_of(frame, each, _NO_ACCELERATOR) for each in _compared(node))
         negative = (node.op in ("==", "is", "in")) is of_none and node.op in _EQUALITIES
     else:
         negative = asks_for_host(identity(called(node)))
@@ -153,6 +153,20 @@ def _hint(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
             return (DEVICE_ASKED, holds), (HOST_CHOSEN, True)
     asked = ((DEVICE_ASKED, holds),)
     return (*asked, (ACCELERATOR_CHOSEN, True)) if holds is not negative else asked
+
+
+def _lets_host_through(frame: Frame, node: ir.Expr, holds: bool) -> bool:
+    """Whether a device is one of several, where that holds, of which one is the host, or none."""
+    match node:
+        case ir.Compare(op="in" | "not in" as op, right=ir.Display()):
+            among = holds is (op == "in")
+            return among and any(_is_one_of(frame, e, _NO_ACCELERATOR) for e in _compared(node))
+    return False
+
+
+def _compared(node: ir.Compare) -> tuple[ir.Expr, ...]:
+    """What something is compared with: itself, or each of several."""
+    return node.right.items if isinstance(node.right, ir.Display) else (node.right,)
 
 
 def _is_one_of(frame: Frame, node: ir.Expr, values: tuple[object, ...]) -> bool:
@@ -179,6 +193,8 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
             return None if key is None else (key[0], not key[1])
         case ir.Call(func=func):
             name = dotted(frame, func)
+            if name == "builtins.hasattr":
+                return _has(node)
             return (
                 (f"{name}()", True) if name.endswith(".is_available") else _type(frame, node, name)
             )
@@ -209,6 +225,16 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     if key is not None and _found_out(frame, node):
         return local_name(frame, key[0]), key[1]
     return key
+
+
+def _has(node: ir.Call) -> tuple[str, bool] | None:
+    """The key of a test whether something has an attribute: one that isn't there is left out, as
+    one that is None is."""
+    match node.args:
+        case (ir.Argument(value=subject), ir.Argument(value=ir.Constant(value=str(name)))):
+            asked = is_named(subject) and not is_about_devices(name)
+            return (f"{identity(subject)}.{name}{IS_NONE}", False) if asked else None
+    return None
 
 
 def parting(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
