@@ -86,7 +86,7 @@ class Row:
     device: tuple[Arg, ...] = ()
     """The parameter that names a device."""
     like: tuple[Arg, ...] = ()
-    """The parameter whose device the result takes."""
+    """The parameter whose device the result takes; join: others than those that meet."""
     data: tuple[Arg, ...] = ()
     """create: the parameter with the data; a tensor there keeps its device (`torch.tensor(t)`)."""
     of: tuple[Arg, ...] = ("self",)

@@ -9,6 +9,7 @@ from devlint.flow.domain.derivation import Sort, Step, moved
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import (
     NOTHING,
     TENSORS,
@@ -128,6 +129,8 @@ def _join(use: Use) -> Value:
     value = meet.meet(use.frame, use.node, name, arguments, free_scalars=free, inplace=row.inplace)
     if row.inplace and arguments and arguments[0][1].kind in TENSORS:
         return arguments[0][1]
+    if row.like:
+        return _beside(use)
     kind = result_kind(row)
     if not kind.is_tensor_like:
         return plain(row)
@@ -138,6 +141,16 @@ def _join(use: Use) -> Value:
     if row.dims is Dims.STACK and all(given.scalar is False for _, given in arguments):
         value = value.but(trait=Trait.ROWS)
     return parts(use, value)
+
+
+def _beside(use: Use) -> Value:
+    """A result that is where other tensors are than those that meet: gradients, or their norm."""
+    like = [each.alike() for _, each in operands(use, (use.row.like,)) if each.kind in TENSORS]
+    value = join_all(like)
+    if value.kind not in TENSORS:
+        return NOTHING
+    scalar = value.scalar if use.row.dims is Dims.UNKNOWN else dimensions(use.args, use.row)
+    return parts(use, value.but(scalar=scalar))
 
 
 def _index(use: Use) -> Value:
