@@ -59,11 +59,12 @@ def check_out(clone: Path, commit: str, folder: Path, wanted: Callable[[str], bo
     """Write the wanted files of a commit under `folder`; whether the clone has the commit.
 
     One `cat-file` reads them all, and it goes on where a clone lacks a file that nobody asks for.
-    Links are left out: they may lead anywhere.
+    Links are left out: they may lead anywhere. An empty `.git` marks the root, as in any checkout.
     """
     listed = _git(clone, "ls-tree", "-r", "-z", "--full-tree", commit)
     if listed.returncode:
         return False
+    (folder / ".git").mkdir(parents=True, exist_ok=True)
     names: dict[str, list[str]] = {}
     for entry in listed.stdout.decode(errors="surrogateescape").split("\0")[:-1]:
         about, _, path = entry.partition("\t")

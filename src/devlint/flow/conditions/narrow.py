@@ -148,6 +148,9 @@ def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) 
         if path := identity(subject):
             bound[path] = _as_string(frame, subject)
         return
+    if holds and names and all(map(is_tensor_class, names)):
+        _narrow_to_tensor(frame, subject)
+        return
     if not isinstance(subject, ir.Name):
         return
     value = frame.look_up(subject.id)
@@ -157,8 +160,6 @@ def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) 
     if holds and len(plain) == 1 and None not in plain:
         if value is None or value.kind in (Kind.UNKNOWN, *TENSORS):  # no tensor is one of these
             frame.state.env[subject.id] = Value(plain.pop() or Kind.UNKNOWN)
-    elif holds and names and all(map(is_tensor_class, names)):
-        _narrow_to_tensor(frame, subject)
     elif holds and names == {_PACKED}:
         frame.state.env[subject.id] = NOTHING  # no tensor, and of its parts one is on the host
     elif holds and (place := _place_of_types(names)) != UNKNOWN:
@@ -207,12 +208,14 @@ def narrow_to_array(frame: Frame, subject: ir.Expr) -> None:
 
 
 def _narrow_to_tensor(frame: Frame, subject: ir.Expr) -> None:
-    if not isinstance(subject, ir.Name):
-        return
-    value = frame.look_up(subject.id)
-    if value is None or value.kind in TENSORS:
-        return
-    frame.state.env[subject.id] = given_tensor(value.data, Sort.TYPE_ASKED, subject)
+    if isinstance(subject, ir.Name):
+        value = frame.look_up(subject.id)
+        if value is not None and value.kind not in TENSORS:
+            frame.state.env[subject.id] = given_tensor(value.data, Sort.TYPE_ASKED, subject)
+    elif path := identity(subject):  # `batch["x"]`, `args[0]`
+        value = frame.ask(subject)
+        if value.kind is Kind.UNKNOWN and value.data == Path(path, given=True):
+            frame.state.paths[path] = given_tensor(value.data, Sort.TYPE_ASKED, subject)
 
 
 def _narrow_to_parameter(frame: Frame, subject: ir.Expr) -> None:
