@@ -23,7 +23,7 @@ from devlint.rules import rule
 
 @rule("ignored-device-argument", on=IgnoredDevice)
 def ignored_device_argument(fact: IgnoredDevice) -> Iterator[Report]:
-    if fact.context.role in (Role.TEST, Role.DATA) and fact.how is not Ignored.UNBOUND:
+    if fact.context.role in (Role.TEST, Role.DATA) and fact.how not in _RAISES:
         return
     name, function = fact.parameter, fact.function
     message, remedy, fix = {
@@ -36,10 +36,12 @@ def ignored_device_argument(fact: IgnoredDevice) -> Iterator[Report]:
         Ignored.DROPPED: _dropped,
         Ignored.DEFAULTED: _defaulted,
         Ignored.LATE: _late,
+        Ignored.MISSING: _missing,
     }[fact.how](fact, name, function)
     yield Report(at=fact.node, message=message, because=fact.instead, fix=fix, help=remedy)
 
 
+_RAISES = (Ignored.UNBOUND, Ignored.MISSING)
 _Said = tuple[str, str, Change | None]
 
 
@@ -65,6 +67,14 @@ def _replaced(fact: IgnoredDevice, name: str, function: str) -> _Said:
     return (
         f"`{attribute}` is set a second time, before anything has read it",
         "keep the one that you meant",
+        None,
+    )
+
+
+def _missing(fact: IgnoredDevice, name: str, function: str) -> _Said:
+    return (
+        f"`{fact.callee}` has to be given `{name}`: this call raises a TypeError",
+        f"pass it: `{name}=...`",
         None,
     )
 

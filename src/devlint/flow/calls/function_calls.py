@@ -11,7 +11,7 @@ from devlint.flow.calls.callers import remember_call
 from devlint.flow.calls.host_functions import note_brought
 from devlint.flow.conditions.settled import settled
 from devlint.flow.devices import left_out
-from devlint.flow.devices.dropped import note_call
+from devlint.flow.devices.dropped import note_call, note_missing
 from devlint.flow.domain.derivation import Sort, Step, first, steps
 from devlint.flow.domain.keys import LOCAL, asks_type
 from devlint.flow.domain.lattice import UNKNOWN, conditions
@@ -36,6 +36,7 @@ def call_function(
     note_brought(frame, node, closure, args, receiver is not None)
     note_handed(frame, closure, args, receiver is not None)
     if refuses(frame, closure, args, receiver):
+        note_missing(frame, node, closure, args, receiver is not None)
         return REFUSED
     starred = any(argument.star for argument, _ in args.all)
     rest = _rest(frame, closure.node, args, receiver is not None) if starred else ""

@@ -13,7 +13,7 @@ from devlint.flow.domain.paths import as_device, asks_class
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.domain.wording import hop
 from devlint.flow.facts import Ignored, IgnoredDevice
-from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.arguments import Arguments, fits
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, from_star
@@ -81,6 +81,26 @@ def note_call(
             record(frame, closure.node, own, node, Ignored.DROPPED, callee=closure.name)
     elif shown(value.trace) is not None or frame.object(value) is not None:
         frame.dropped_devices.append((node, closure.name, value))
+
+
+def note_missing(
+    frame: Frame, node: ir.Call, closure: Closure, args: Arguments, has_receiver: bool
+) -> None:
+    """Look at a call that Python refuses: is a device all that it lacks?"""
+    params = closure.node.params[has_receiver:]
+    given = len(args.positional())
+    left = [
+        each
+        for position, each in enumerate(params)
+        if each.default is None and each.kind in _NAMED
+        if args.keyword(each.name) is None and not (each.kind == "positional" and position < given)
+    ]
+    if frame.tells and len(left) == 1 and means("about-devices", left[0].name, "parameter"):
+        whole = Arguments((*args.all, (ir.Argument(node, left[0].name), NOTHING)))
+        if fits(params, whole):
+            made = closure.owner if closure.name == "__init__" else None
+            name = closure.name if made is None else made.node.name
+            record(frame, None, left[0], node, Ignored.MISSING, callee=name)
 
 
 def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -> None:

@@ -70,6 +70,7 @@ class Ignored(Enum):
     OVERWRITTEN = auto()  # it binds the name anew before it has read it
     DROPPED = auto()  # it calls a function that takes a device as well, and doesn't pass it on
     DEFAULTED = auto()  # a call leaves it to a default, which names another one
+    MISSING = auto()  # a call gives it none, though it has to be given one
     LATE = auto()  # it uses the old one, `self.device`, before it stores the new one
 
 
