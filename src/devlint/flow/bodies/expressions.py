@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from devlint.flow.bodies import returns
@@ -216,30 +217,26 @@ def _display(frame: Frame, node: ir.Display) -> Value:
 
 
 def _mapping(frame: Frame, node: ir.Mapping) -> Value:
-    entries: dict[str, Value] = {}
+    found = Object(items=())
     others: list[Value] = []
-    unsure: frozenset[str] = frozenset()
     for key, item in node.items:
         value = evaluate(frame, item)
         if key is None:
             merged = frame.object(value)
             if merged is not None and value.kind is Kind.DICT:
-                unsure = unsure.difference(merged.entries) | merged.unsure.difference(entries)
-                entries.update(merged.entries)
+                found = found.with_entries(merged.entries, merged.unsure)
                 if merged.items is None:
                     others.append(merged.element)
             else:  # it may override what stands before it
-                others.extend((*entries.values(), unpacking.part_of_any(value)))
-                entries.clear()
+                others.extend((*found.entries.values(), unpacking.part_of_any(value)))
+                found = Object()
             continue
         evaluate(frame, key)
         if isinstance(key, ir.Constant) and isinstance(key.value, str):
-            entries[key.value] = value
-            unsure -= {key.value}
+            found = found.with_entry(key.value, value)
         else:
             others.append(value)
-    items = None if others else ()
-    found = Object(items=items, entries=entries, element=join_all(others), unsure=unsure)
+    found = replace(found, items=None if others else (), element=join_all(others))
     return Value(Kind.DICT, data=frame.allocate(node, found))
 
 

@@ -40,8 +40,20 @@ class Object:
 
     def with_entry(self, key: str, value: Value) -> Object:
         """A copy in which one attribute or dict entry is bound."""
-        entries = {**self.entries, key: value}
-        return replace(self, entries=entries, unsure=self.unsure - {key})
+        return self.with_entries({key: value})
+
+    def with_entries(self, given: Mapping[str, Value], unsure: Collection[str] = ()) -> Object:
+        """A copy in which attributes or dict entries are bound. Where one is `unsure`, what stood
+        there before may do so still."""
+        kept = {name: value for name, value in self.entries.items() if name in unsure}
+        bound = {
+            name: join_held([kept[name], value]) if name in kept else value
+            for name, value in given.items()
+        }
+        perhaps = self.unsure.difference(given) | {
+            name for name in unsure if name not in kept or name in self.unsure
+        }
+        return replace(self, entries={**self.entries, **bound}, unsure=perhaps)
 
     def without(self, names: Collection[str]) -> Object:
         """A copy in which some attributes or dict entries aren't bound any more."""

@@ -215,22 +215,19 @@ _DEEPEST = 9
 
 
 def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    entries = {name: value for name, (_, value) in args.keywords().items()}
-    unsure: frozenset[str] = frozenset()
+    given = {name: value for name, (_, value) in args.keywords().items()}
     other = args.find(row.data or (0,))
     found = None if other is None else frame.object(other[1])
     pairs_of = None if other is None else _pairs(frame, other[1])
+    whole, element = Object(), NOTHING
     if pairs_of:
-        entries, found, element = {**pairs_of, **entries}, Object(items=()), NOTHING
+        whole, found = Object(entries=pairs_of), Object(items=())
     elif found is not None and other is not None and other[1].kind is Kind.DICT:
-        unsure = found.unsure.difference(entries)
-        entries = {**found.entries, **entries}
-        element = found.element
-    else:
-        element = NOTHING if other is None else part_of_any(other[1])
+        whole, element = Object(entries=found.entries, unsure=found.unsure), found.element
+    elif other is not None:
+        element = part_of_any(other[1])
     known = not args.unpacked and (other is None or (found is not None and found.items == ()))
-    items = () if known else None
-    made = Object(items=items, entries=entries, element=element, unsure=unsure)
+    made = replace(whole.with_entries(given), items=() if known else None, element=element)
     return Value(Kind.DICT, data=frame.allocate(node, made))
 
 

@@ -19,7 +19,7 @@ from devlint.flow.domain.values import (
     Value,
     as_loaded,
 )
-from devlint.flow.effects import outputs, overlays
+from devlint.flow.effects import overlays, written
 from devlint.flow.effects.creation import create, create_like, tensor_like
 from devlint.flow.effects.draws import draw
 from devlint.flow.effects.host import note_listed, read_cpu_only, tell_inside, tell_read
@@ -68,7 +68,7 @@ def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         arrivals.into_pinned(frame, node, row, args)
     if row.cpu_only:
         read_cpu_only(use)
-    value = outputs.written(use, _EFFECTS[row.effect](use))
+    value = written.into(use, _EFFECTS[row.effect](use))
     return draw(use, value) if row.generator else value
 
 

@@ -78,7 +78,6 @@ def _update(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argum
     given = args.find((0,))
     if base.kind is Kind.SET:
         return _extend(frame, node, base, found, args)
-    entries = dict(found.entries)
     element = found.element
     other = None if given is None else frame.object(given[1])
     if given is not None and (other is None or given[1].kind is not Kind.DICT):
@@ -86,13 +85,12 @@ def _update(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argum
         return NONE
     items = found.items
     if other is not None:
-        entries.update(other.entries)
+        found = found.with_entries(other.entries, other.unsure)
         element = join_all([v for v in (element, other.element) if v is not NOTHING])
         items = items if other.items == () else None
-    for name, (_, value) in args.keywords().items():
-        entries[name] = value
+    found = found.with_entries({name: value for name, (_, value) in args.keywords().items()})
     items = None if args.unpacked else items
-    frame.update(base, replace(found, entries=entries, element=element, items=items))
+    frame.update(base, replace(found, element=element, items=items))
     return NONE
 
 

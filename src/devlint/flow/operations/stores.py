@@ -84,8 +84,8 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
                 if (one := frame.object(each)) is not None:
                     frame.update(each, one.with_entry(node.attr, value))
             return
-        entries = {**found.entries, node.attr: value}
-        frame.update(base, replace(found, entries=entries, stateless=found.stateless and not holds))
+        stateless = found.stateless and not holds
+        frame.update(base, replace(found.with_entry(node.attr, value), stateless=stateless))
     elif found is not None and base.kind is Kind.ENCODING:
         frame.update(base, found.with_entry(node.attr, value))
     elif base.kind is Kind.OPTIMIZER:

@@ -11,7 +11,7 @@ from devlint.torchapi.effects import Effect
 _COMPUTE = frozenset((Effect.JOIN, Effect.KEEP, Effect.INDEX, Effect.OVERLAY))
 
 
-def written(use: Use, value: Value) -> Value:
+def into(use: Use, value: Value) -> Value:
     """What a call gives that computes `value`: the tensor that it is given as `out`, if it is. Each
     of these has to be where the operands are, also if it has no dimensions."""
     given = use.args.keyword("out")
