@@ -8,7 +8,7 @@
 bugs.jsonl names a commit that fixed a device bug on each line: repo, fix and parent commit,
 path, the faulty lines (1-based, before the fix), the class of the bug (and of an "other" one what
 it is), and how visible it is: from one expression (a), inside one function (b), across functions
-(c), or in a running program only (d). In fixes.jsonl and fixes_ninth.jsonl (d) is across files, and
+(c), or in a running program only (d). In the lists of fixes (fixes*.jsonl) (d) is across files, and
 (e) in a running program only, with what goes wrong in a sentence. DIR holds clones: owner+name,
 owner+name.git or owner+name/repo.
 
