@@ -796,3 +796,13 @@ def test_the_fix_moves_an_array_that_is_made_where_it_is_used(traced: bool) -> N
             weight + torch.from_numpy(rows)
     said = "make it in the right place: torch.from_numpy(rows).to(weight.device)"
     assert said in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("elsewhere", [0, 1])
+def test_the_one_of_several_outputs_that_is_elsewhere_is_named(elsewhere: int) -> None:
+    with devlint.emulate("cuda"):
+        x = torch.ones(3, 3, device="cuda")
+        outs = [torch.empty(3), torch.empty(3, dtype=torch.long)]
+        outs[1 - elsewhere] = outs[1 - elsewhere].cuda()
+        with pytest.raises(RuntimeError, match="have device cuda:0, but got cpu instead"):
+            torch.max(x, 0, out=tuple(outs))

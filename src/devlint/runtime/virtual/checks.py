@@ -189,10 +189,10 @@ def composite_in_inference(call: Call, operands: list[Operand]) -> Place:
 @where_they_differ
 def into(call: Call, operands: list[Operand]) -> Place:
     """The output has to be where the input is."""
-    out, *given = in_order(operands, call.signature.row.arguments if call.signature.row else ())
+    *outs, given = in_order(operands, call.signature.row.arguments if call.signature.row else ())
+    found = next((out.device for out in outs if out.device != given.device), given.device)
     call.fail(
-        f"Expected out tensor to have device {given[-1].device}, but got {out.device} instead",
-        operands,
+        f"Expected out tensor to have device {given.device}, but got {found} instead", operands
     )
 
 
