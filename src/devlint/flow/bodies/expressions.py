@@ -218,10 +218,13 @@ def _display(frame: Frame, node: ir.Display) -> Value:
 
 def _mapping(frame: Frame, node: ir.Mapping) -> Value:
     found = Object(items=())
+    entries: dict[str, Value] = {}
     others: list[Value] = []
     for key, item in node.items:
         value = evaluate(frame, item)
         if key is None:
+            found, entries = found.with_entries(entries), {}
+            frame.world.step(len(found.entries))
             merged = frame.object(value)
             if merged is not None and value.kind is Kind.DICT:
                 found = found.with_entries(merged.entries, merged.unsure)
@@ -233,9 +236,10 @@ def _mapping(frame: Frame, node: ir.Mapping) -> Value:
             continue
         evaluate(frame, key)
         if isinstance(key, ir.Constant) and isinstance(key.value, str):
-            found = found.with_entry(key.value, value)
+            entries[key.value] = value
         else:
             others.append(value)
+    found = found.with_entries(entries)
     found = replace(found, items=None if others else (), element=join_all(others))
     return Value(Kind.DICT, data=frame.allocate(node, found))
 
