@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from devlint.flow.conditions.answered import answered
 from devlint.flow.conditions.cuda_proofs import counted, counts_devices, of_count, proves_cuda
+from devlint.flow.conditions.hints import by_name, is_one_of
 from devlint.flow.conditions.predicates import meaning
 from devlint.flow.conditions.same_place import host_key, of_host
 from devlint.flow.domain.keys import (
@@ -15,8 +16,6 @@ from devlint.flow.domain.keys import (
     IS_NONE,
     LONGEST,
     all_of,
-    asks_for_host,
-    chooses_host,
     is_about_devices,
 )
 from devlint.flow.domain.paths import Path, asks_attribute, identity
@@ -27,19 +26,9 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import condition, dotted, dotted_types, is_builtin, stored
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.trees import called, is_named, words
-
-_NO_ACCELERATOR = ("cpu", "mps", "", None, -1)
-
-
-_LEAST_INDICES = (-1, 0, 1)
-"""What an index of a device, or their number, is compared with: `gpu < 0`, `n_gpus < 1`."""
-
+from devlint.model.trees import is_named
 
 _DEVICE_NAMES = ("cpu", "cuda", "mps", "xpu", "npu")
-
-
-_EQUALITIES = ("==", "!=", "is", "is not", "in", "not in")
 
 
 def truth(frame: Frame, node: ir.Expr, value: Value) -> Value:
@@ -107,7 +96,7 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
             found = stored.true if holds else stored.false
             if stored.key is None and (own := key_of(frame, node)) is not None:
                 found += ((own[0], own[1] is holds),)
-            return found + _by_name(frame, node, holds)
+            return found + by_name(frame, node, holds)
         case ir.Compare(left=left) if counts_devices(frame, left):
             return of_count(node, holds)
         case ir.Call(
@@ -119,7 +108,7 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
     found = ((key[0], key[1] is holds),) if key is not None else ()
     if proves_cuda(frame, node, holds):
         found += ((CUDA_AVAILABLE, True),)
-    return found + _by_name(frame, node, holds) + of_host(frame, node, holds)
+    return found + by_name(frame, node, holds) + of_host(frame, node, holds)
 
 
 def _not_both(frame: Frame, node: ir.Boolean, positive: bool) -> Settled:
@@ -129,58 +118,6 @@ def _not_both(frame: Frame, node: ir.Boolean, positive: bool) -> Settled:
         return ()
     literals = ((key[0], key[1] is positive) for key in keys if key is not None)
     return ((all_of(literals), False),)
-
-
-def _by_name(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
-    """What the words of a condition say; worked out once for each."""
-    hints = frame.file.hints
-    if (node, holds) not in hints:
-        hints[node, holds] = _hint(frame, node, holds)
-    return hints[node, holds]
-
-
-def _hint(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
-    if not any(map(is_about_devices, words(node))) or _lets_host_through(frame, node, holds):
-        return ()
-    if isinstance(node, ir.Compare) and node.op in ("<", "<="):
-        negative = _is_one_of(frame, node.right, _LEAST_INDICES)
-    elif isinstance(node, ir.Compare):
-        of_none = any(_is_one_of(frame, each, _NO_ACCELERATOR) for each in _compared(node))
-        negative = (node.op in ("==", "is", "in")) is of_none and node.op in _EQUALITIES
-    else:
-        negative = asks_for_host(identity(called(node)))
-        if chooses_host(identity(node), holds):
-            return (DEVICE_ASKED, holds), (HOST_CHOSEN, True)
-    asked = ((DEVICE_ASKED, holds),)
-    return (*asked, (ACCELERATOR_CHOSEN, True)) if holds is not negative else asked
-
-
-def _lets_host_through(frame: Frame, node: ir.Expr, holds: bool) -> bool:
-    """Whether a device is one of several, where that holds, of which one is the host, or none."""
-    match node:
-        case ir.Compare(op="in" | "not in" as op, right=ir.Display()):
-            among = holds is (op == "in")
-            return among and any(_is_one_of(frame, e, _NO_ACCELERATOR) for e in _compared(node))
-    return False
-
-
-def _compared(node: ir.Compare) -> tuple[ir.Expr, ...]:
-    """What something is compared with: itself, or each of several."""
-    return node.right.items if isinstance(node.right, ir.Display) else (node.right,)
-
-
-def _is_one_of(frame: Frame, node: ir.Expr, values: tuple[object, ...]) -> bool:
-    """Whether an expression is a constant of these, or the device that one of them names."""
-    match node:
-        case ir.Constant(value=value):
-            return any(
-                value is each or (type(value) is type(each) and value == each) for each in values
-            )
-        case ir.Unary(op="-", operand=ir.Constant(value=int(value))):
-            return -value in values
-        case ir.Call(func=func, args=(ir.Argument(value=ir.Constant(value=str(name))),)):
-            return name in values and dotted(frame, func) == "torch.device"
-    return False
 
 
 def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
@@ -250,7 +187,7 @@ def _words(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     text = ir.render(node, 200)
     if len(text) > LONGEST or any(map(_asks_place, descendants(node))):
         return None
-    if isinstance(node, ir.Compare) and _is_one_of(frame, node.right, _DEVICE_NAMES):
+    if isinstance(node, ir.Compare) and is_one_of(frame, node.right, _DEVICE_NAMES):
         return None  # it tells what the device is: the two branches are no free choice
     if isinstance(node, ir.Compare) and node.op in ("!=", "is not", "not in"):
         positive = {"!=": "==", "is not": "is", "not in": "in"}[node.op]

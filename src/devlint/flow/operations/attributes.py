@@ -293,18 +293,10 @@ def _of_class_instance(
 
 _HAVE_PLACES = frozenset(
     (
-        Kind.TENSOR,
-        Kind.BATCH,
-        Kind.MODULE,
-        Kind.LOADER,
-        Kind.LIST,
-        Kind.TUPLE,
-        Kind.DICT,
-        Kind.GENERATOR,
-        Kind.DISTRIBUTION,
-        Kind.INSTANCE,
+        Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.LOADER, Kind.LIST, Kind.TUPLE, Kind.DICT,
+        Kind.GENERATOR, Kind.DISTRIBUTION, Kind.INSTANCE,
     )
-)
+)  # fmt: skip
 
 
 def _property(frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
