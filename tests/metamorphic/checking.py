@@ -86,7 +86,7 @@ class Checker:
             if changed is not None:
                 after, then = self._seen(case.settings, changed, before)
                 differing = _difference(before, after)
-                if differing and name.startswith("rename-"):
+                if differing and name.startswith(("rename-", "file-")):
                     differing &= self._apart_from_names(case, same, changed, spoke | then)
                 found[name] = ", ".join(sorted(differing, key=_place))
         return found
@@ -109,7 +109,7 @@ class Checker:
     def _seen(
         self, settings: Settings, changed: Changed, before: Seen = ()
     ) -> tuple[Seen, set[str]]:
-        """What is found, and the rows of policy on names that spoke meanwhile. What a call leads to
+        """What is found, and the rows of policy that spoke meanwhile. What a call leads to
         in another file is told at the call, with the way there: that is what was found `before`
         where one of the steps in that file stands."""
         texts = {name: joined(lines) for name, lines in changed.items()}
@@ -118,7 +118,7 @@ class Checker:
         with policy.asking(settings.policy_off) as asked:
             for name, lines in changed.items():
                 data, path = texts[name].encode(), str(folder / name)
-                for steps, what in _found(texts[name], path, settings):
+                for steps, what in _found(texts[name], path, settings, asked.spoke):
                     rows = [_row(changed[_name(file, folder)], row) for file, row in steps]
                     same = (row for row in rows if (row, what) in before)
                     found.add((next(same, rows[0]), what))
@@ -143,10 +143,12 @@ Place = tuple[str, int]
 """A file, and a row of it."""
 
 
-def _found(text: str, path: str, settings: Settings) -> Iterator[tuple[list[Place], str]]:
+def _found(
+    text: str, path: str, settings: Settings, spoke: set[str]
+) -> Iterator[tuple[list[Place], str]]:
     """The codes of findings, and where they are: the row that is reported, and those of steps in
     other files. Their exact places take LibCST as long as all the rest, and are left out where no
-    comment suppresses anything."""
+    comment suppresses anything. What withholds a finding has spoken, too."""
     data, plan = text.encode(), prepare(settings)
     if has_own_pragmas(text) or plan.project is None:
         found = check_source(data, path, settings)
@@ -163,6 +165,7 @@ def _found(text: str, path: str, settings: Settings) -> Iterator[tuple[list[Plac
         def sieve(page: Page, report: Report, by: str) -> None:
             if by in policy.rows():
                 withheld.append((page, report))
+                spoke.add(by)
 
         with plan.project.visit():
             said = say(content_of(Part(text), path, plan), path, codes, plan, sieve=sieve)

@@ -21,9 +21,9 @@ MEANINGS = frozenset((
     "a-device", "about-devices", "accelerate", "accelerator-flag", "batch", "class", "collator",
     "counter", "data", "device", "device-index", "device-or-index", "dtype", "for-cuda",
     "goes-to-device", "host", "host-flag", "host-number", "index", "loader", "local-rank",
-    "looks-up", "loss", "mixin", "model", "module", "namespace", "no-tensor", "pipeline",
-    "sampler", "scheduler", "set-up", "skips", "speaks-of-devices", "tensor", "tokenizer",
-    "trial-run", "unused",
+    "looks-up", "loss", "mixin", "model", "module", "namespace", "no-tensor", "one-thing",
+    "pipeline", "sampler", "scheduler", "set-up", "skips", "speaks-of-devices", "tensor",
+    "tokenizer", "trial-run", "unused",
 ))  # fmt: skip
 """What a name may be taken to mean."""
 _REQUIRED = frozenset(("of", "pattern", "means", "reason", "changes", "stays"))

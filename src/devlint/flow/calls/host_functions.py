@@ -283,7 +283,7 @@ def _is_kept_on_host(world: World, fact: Fact, operand: Operand) -> bool:
             return True
         if (function, key) in world.read_on_host:
             return True
-        if operand.origin is Origin.INPUT and _reads_of_others(world, function, key):
+        if operand.origin is Origin.INPUT and _reads_of_others(world, function, operand.device):
             return True
     given = world.brought.get((world.home.path, function, parameter_of(operand.device)))
     return operand.origin is Origin.INPUT and given == {True}
@@ -295,12 +295,14 @@ def _is_of_lengths(place: Symbol) -> bool:
     return bool(means("host-number", parameter_of(place), "variable"))
 
 
-def _reads_of_others(world: World, function: str, key: str) -> bool:
+def _reads_of_others(world: World, function: str, place: Symbol) -> bool:
     """Whether another method of the same plain object, or of its family, reads an argument of that
     name on the host: what `fit(scores)` takes for an array, `apply(scores)` is given as well."""
-    owner = function.rpartition(".")[0]
-    readers = {method.rpartition(".")[0] for method, other in world.read_on_host if key == other}
-    return bool(owner) and bool(readers) and not readers.isdisjoint(_family(world, owner))
+    owner, read = function.rpartition(".")[0], world.read_on_host
+    readers = {method.rpartition(".")[0] for method, other in read if place.key == other}
+    if not owner or not readers or readers.isdisjoint(_family(world, owner)):
+        return False
+    return bool(means("one-thing", parameter_of(place), "parameter"))
 
 
 def _family(world: World, owner: str) -> set[str]:

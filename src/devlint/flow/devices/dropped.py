@@ -61,8 +61,11 @@ def note_call(
 
     `count`: how many arguments it is given by position, its receiver among them.
     """
-    own = parameter_of(frame.function)
-    taken = parameter_of(closure.node)
+    own, taken = parameter_of(frame.function), parameter_of(closure.node)
+    given = frame
+    if own is None:
+        given = frame.outermost  # of which it is a part
+        own = parameter_of(given.function)
     if taken is None or taken.default is None or (own is not None and own.name != taken.name):
         return
     position = closure.node.params.index(taken)
@@ -71,7 +74,7 @@ def note_call(
     if own is None:
         _note_options(frame, node, taken, closure.name)
         return
-    device = as_device(frame.look_up(own.name) or value)
+    device = as_device(given.look_up(own.name) or value)
     if not isinstance(device, Symbol) or device.key != own.name:
         return  # it was left out, or is another one by now
     if any(each.device == device or mentions(a, own.name) for a, each in args.all):
@@ -80,7 +83,7 @@ def note_call(
         if frame.discarded is not node:
             record(frame, closure.node, own, node, Ignored.DROPPED, callee=closure.name)
     elif shown(value.trace) is not None or frame.object(value) is not None:
-        frame.dropped_devices.append((node, closure.name, value))
+        given.dropped_devices.append((node, closure.name, value))
 
 
 def note_missing(

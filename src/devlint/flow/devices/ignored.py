@@ -108,7 +108,7 @@ def _tell_unread(
     instead = _instead(frame, parameter.name, mark)
     if not instead or _is_interface(frame, function):
         return False
-    inside = set(nodes_of(function.body))
+    inside = set(nodes_of((*function.body, *frame.world.followed)))
     first = next((hop.node for hop in instead if hop.node in inside), None)
     if not isinstance(first, (ir.Expr, ir.Stmt)):
         record(frame, function, parameter, parameter, how, instead)

@@ -234,8 +234,9 @@ class World:
     """The same, from which these send on what they have computed there."""
     moved_batches: set[object] = field(default_factory=set)
     """What loaders yield of which something is moved to where an accelerator may be."""
-    tensors_of_batches: set[Hashable] = field(default_factory=set)
-    """Parts of batches, as they are written, that are used as only tensors are."""
+    tensors_of_batches: dict[Hashable, set[str]] = field(default_factory=dict)
+    """Parts of batches, as they are written, that are used as only tensors are, with the functions
+    that do."""
     run_on_host: set[str] = field(default_factory=set)
     """The dotted names of methods, and the names of classes, that work where all they are given is
     on the host, and only there."""

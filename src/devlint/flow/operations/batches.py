@@ -40,7 +40,7 @@ def note_moved(frame: Frame, node: ir.Expr, value: Value, device: Device) -> Non
 def note_tensor(frame: Frame, node: ir.Expr, value: Value) -> None:
     """Something is used as only tensors are."""
     if value.batch is not None:
-        frame.world.tensors_of_batches.add(key(node))
+        frame.world.tensors_of_batches.setdefault(key(node), set()).add(frame.qualname)
 
 
 def note_method(frame: Frame, node: ir.Attribute, value: Value) -> None:
@@ -84,7 +84,8 @@ def without_unproven(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:
 
 
 def _with_tensors(world: World, call: ModuleCall) -> ModuleCall:
-    proved = [each for each in call.inputs if _is_tensor(world, each)]
+    function = call.context.function
+    proved = [each for each in call.inputs if _is_tensor(world, function, each)]
     told = set(world.moved_batches).union(*map(_batches, proved))
     kept: list[Operand] = []
     for operand in call.inputs:
@@ -101,9 +102,12 @@ def _batches(operand: Operand) -> frozenset[object]:
     return frozenset() if operand.value.batch is None else operand.value.batch.refs
 
 
-def _is_tensor(world: World, operand: Operand) -> bool:
+def _is_tensor(world: World, function: str, operand: Operand) -> bool:
     """Whether it isn't only a part of a batch that may be anything."""
-    # Another loop of the file gives the same parts the same names.
-    if not _batches(operand) or key(operand.node) in world.tensors_of_batches:
+    used = world.tensors_of_batches.get(key(operand.node), set())
+    if not _batches(operand) or function in used:
         return True
-    return bool(means("tensor", last_name(operand.node), "variable"))
+    name = last_name(operand.node)
+    if used and means("one-thing", name, "variable"):  # of what another loop gives
+        return True
+    return bool(means("tensor", name, "variable"))

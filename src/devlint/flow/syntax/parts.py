@@ -73,6 +73,9 @@ def with_parts(
         for field in _OF_NAMES:
             here = {names[name] for name in getattr(inner, field) if name in names}
             setattr(found, field, getattr(found, field) | here)
+        own = {parameter.name for parameter in part.params}
+        found.called = found.called | (inner.called - own)
+        found.given = found.given | (inner.given - own)
         for field in (*_OF_SELF, *_OF_ALL) if of_self else ():
             setattr(found, field, getattr(found, field) | getattr(inner, field))
     return found
