@@ -1132,3 +1132,82 @@ def test_a_call_leaves_to_a_default_what_another_file_does_with_it(tmp_path: Pat
     assert "not `logits.device`" in found[0].message
     way = [(Path(step.filename).name, step.span.row) for step in found[1].trace]
     assert way == [("tools.py", 8), ("base.py", 7)]
+
+
+ROWS = """
+    import torch
+    from torch.utils.data import Dataset
+
+    class Rows(Dataset):
+        def __init__(self):
+            self.rows = torch.rand(8, 2)
+
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, index):
+            return self._row(index)
+
+        def _row(self, index):
+            return self.rows[index].cuda()
+
+        def all(self):
+            return self.rows.cuda()
+
+    def stacked(rows):
+        return torch.stack(rows).to("cuda")
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("DataLoader(Rows(), num_workers=2)", ["DEV501:5"]),
+        ("DataLoader([1.0, 2.0], collate_fn=stacked, num_workers=2)", ["DEV501:5"]),
+        ("DataLoader(Rows(), collate_fn=stacked, num_workers=2)", ["DEV501:5"]),
+        ("DataLoader(Rows(), num_workers=0)", []),
+        ('DataLoader(Rows(), num_workers=2, multiprocessing_context="spawn")', []),
+    ],
+)
+def test_what_the_workers_of_a_loader_run(tmp_path: Path, call: str, told: list[str]) -> None:
+    train = f"""
+        from rows import Rows, stacked
+        from torch.utils.data import DataLoader
+
+        loader = {call}
+    """
+    write(tmp_path, {"rows.py": ROWS, "train.py": train})
+
+    assert found(tmp_path, "train.py") == told
+    assert not [each for each in found(tmp_path, "rows.py") if each.startswith("DEV501")]
+
+
+@pytest.mark.parametrize(
+    ("start", "told"),
+    [
+        ("spawn(worker, nprocs=4)", ["DEV408:9"]),
+        ("spawn(main, nprocs=4)", ["DEV408:9"]),
+        ("Process(target=worker, args=(0, 4, net)).start()", ["DEV408:9"]),
+        ("worker(0, 1, net)", []),
+    ],
+)
+def test_processes_that_another_file_starts(tmp_path: Path, start: str, told: list[str]) -> None:
+    worker = """
+        import torch.distributed as dist
+
+        def main(index, net):
+            worker(index, 4, net)
+
+        def worker(index, size, net):
+            dist.init_process_group("nccl", rank=index, world_size=size)
+            net.cuda()
+    """
+    launch = f"""
+        from torch.multiprocessing import Process, spawn
+        from worker import main, worker
+
+        {start}
+    """
+    write(tmp_path, {"worker.py": worker, "launch.py": launch})
+
+    assert [each for each in found(tmp_path, "worker.py") if each.startswith("DEV4")] == told

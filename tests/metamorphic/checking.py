@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,11 +58,14 @@ PLAIN: Mapping[str, Transformation] = {
 }
 TRANSFORMATIONS = (*PLAIN, "annotate")
 
+TELL_ELSEWHERE = ("annotate", "move")
+"""Those after which the same meeting may be told of the other side: an annotation proves that what
+is given is a tensor, and what another file leads to is told at the call."""
 FILES = tuple(name for name in TRANSFORMATIONS if name.startswith("file-"))
 
-Seen = Sequence[tuple[int, str]]
-"""What is found: the row of the original, and a code or what a value was revealed to be. What a row
-of policy withholds is found, too, in brackets."""
+Seen = Mapping[tuple[int, str], frozenset[int]]
+"""What is found: the row of the original, and a code or what a value was revealed to be, with all
+rows that are pointed at. What a row of policy withholds is found, too, in brackets."""
 
 
 @dataclass
@@ -85,7 +88,7 @@ class Checker:
             changed = self.transformation(name, case)(program)
             if changed is not None:
                 after, then = self._seen(case.settings, changed, before)
-                differing = _difference(before, after)
+                differing = _difference(before, after, name in TELL_ELSEWHERE)
                 if differing and name.startswith(("rename-", "file-")):
                     differing &= self._apart_from_names(case, same, changed, spoke | then)
                 found[name] = ", ".join(sorted(differing, key=_place))
@@ -97,7 +100,7 @@ class Checker:
         """What differs as well where the rows of policy are off that took some name of one of two
         programs to mean something: what differs no longer hangs on them."""
         blind = without(case.settings, rows)
-        return _difference(self._seen(blind, before)[0], self._seen(blind, after)[0])
+        return _difference(self._seen(blind, before)[0], self._seen(blind, after)[0], False)
 
     def transformation(self, name: str, case: Case) -> Transformation:
         if name in PLAIN:
@@ -107,25 +110,26 @@ class Checker:
         return annotating.annotate(lambda row, column: known.get((row, column)))
 
     def _seen(
-        self, settings: Settings, changed: Changed, before: Seen = ()
+        self, settings: Settings, changed: Changed, before: Collection[tuple[int, str]] = ()
     ) -> tuple[Seen, set[str]]:
         """What is found, and the rows of policy that spoke meanwhile. What a call leads to
         in another file is told at the call, with the way there: that is what was found `before`
         where one of the steps in that file stands."""
         texts = {name: joined(lines) for name, lines in changed.items()}
         folder = self._write(texts)
-        found: set[tuple[int, str]] = set()
+        found: dict[tuple[int, str], frozenset[int]] = {}
         with policy.asking(settings.policy_off) as asked:
             for name, lines in changed.items():
                 data, path = texts[name].encode(), str(folder / name)
                 for steps, what in _found(texts[name], path, settings, asked.spoke):
                     rows = [_row(changed[_name(file, folder)], row) for file, row in steps]
-                    same = (row for row in rows if (row, what) in before)
-                    found.add((next(same, rows[0]), what))
+                    led = (r for (f, _), r in zip(steps, rows, strict=True) if f != steps[0][0])
+                    same = (row for row in (rows[0], *led) if (row, what) in before)
+                    found[next(same, rows[0]), what] = frozenset(rows)
                 if "reveal_device" in texts[name]:
                     seen = _revealed(facts_of(data, path, settings))
-                    found.update((_row(lines, row), what) for row, what in seen)
-        return sorted(found), asked.spoke
+                    found.update(((_row(lines, row), what), frozenset()) for row, what in seen)
+        return found, asked.spoke
 
     def _write(self, texts: Mapping[str, str]) -> Path:
         """Put the files into a project of their own."""
@@ -146,8 +150,8 @@ Place = tuple[str, int]
 def _found(
     text: str, path: str, settings: Settings, spoke: set[str]
 ) -> Iterator[tuple[list[Place], str]]:
-    """The codes of findings, and where they are: the row that is reported, and those of steps in
-    other files. Their exact places take LibCST as long as all the rest, and are left out where no
+    """The codes of findings, and where they are: the row that is reported, and those of its steps.
+    Their exact places take LibCST as long as all the rest, and are left out where no
     comment suppresses anything. What withholds a finding has spoken, too."""
     data, plan = text.encode(), prepare(settings)
     if has_own_pragmas(text) or plan.project is None:
@@ -175,8 +179,7 @@ def _found(
 
 def _places_of(report: Report) -> list[Place]:
     origins = (node.origin for node in (report.at, *(hop.node for hop in report.because)))
-    at, *steps = [(str(each[0]), int(each[1])) for each in origins if isinstance(each, tuple)]
-    return [at, *(step for step in steps if step[0] != at[0])]
+    return [(str(each[0]), int(each[1])) for each in origins if isinstance(each, tuple)]
 
 
 def _name(path: str, folder: Path) -> str:
@@ -203,18 +206,25 @@ def _row(lines: list[Line], row: int) -> int:
     return lines[row - 1].row if row <= len(lines) else 0
 
 
-def _difference(before: Seen, after: Seen) -> set[str]:
+def _difference(before: Seen, after: Seen, elsewhere: bool) -> set[str]:
     """What is found no longer, and what is new. What a row of policy withholds counts as found: its
     name is told. A value may be revealed once more, as it is in a function that is known for itself
-    as well, beside what it was."""
+    as well, beside what it was. Where it may be told `elsewhere`, what points at the row of another
+    finding is the same as that, and values are revealed to calls of the file alone."""
     held = {each for each in after if each[1].startswith("[")}
+    come = [each for each in after if each not in before and each not in held]
     gone = [
         (row, what)
         for row, what in before
         if (row, what) not in after and (row, _withheld(what)) not in held
     ]
+    if elsewhere:
+        rows = {row for row, _ in after}
+        same = [(a, b) for a in gone for b in come if a[0] in after[b] or b[0] in before[a]]
+        gone = [a for a in gone if all(a is not one for one, _ in same)]
+        gone = [(row, what) for row, what in gone if " " not in what or row not in rows]
+        come = [b for b in come if all(b is not other for _, other in same)]
     lost = {row for row, _ in gone}
-    come = [each for each in after if each not in before and each not in held]
     come = [(row, what) for row, what in come if " " not in what or row in lost]
     return {f"- {row} {what}" for row, what in gone} | {f"+ {row} {what}" for row, what in come}
 

@@ -43,7 +43,9 @@ def move(program: Program) -> Changed | None:
             there += block
             gone.update((line.row, []) for line in block)
     first = min(gone)
-    gone[first] = [Line(f"from helpers import {', '.join(sorted(asked))}")]
+    stays = [n for n in body if n not in imports and _defined(n) not in moved]
+    used = {name for node in stays for name in _free(names, node)} & moved
+    gone[first] = [Line(f"from helpers import {', '.join(sorted(used))}")]
     here = [each for line in lines for each in gone.get(line.row, [line])]
     return {MAIN: here, OTHER: [*there, Line("")]}
 

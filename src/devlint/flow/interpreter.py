@@ -137,7 +137,7 @@ def new_project(
         world.is_program = project.is_program(path)
         _run(world, text, project.default_for(path))
         _let_go(world)
-        return Heard(world.brought, world.passed)
+        return Heard(world.brought, world.passed, tuple(world.uses.values()))
 
     return Project(surroundings, describe, world_of, hear)
 

@@ -8,7 +8,7 @@ those of the linted file are; what goes wrong in them is told at the call that l
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -17,9 +17,11 @@ from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import File
-from devlint.flow.frames.world import Heard, Parameter, UnfinishedError, World
+from devlint.flow.frames.world import Heard, Parameter, UnfinishedError, Use, World
 from devlint.flow.guests import Guest
 from devlint.flow.surroundings import Surroundings, Text, Watch, gives_host, runs_on_host
+from devlint.flow.syntax.imports import imported
+from devlint.flow.syntax.processes import spawned
 from devlint.flow.syntax.walk import uncalled
 from devlint.model.reports import Located
 
@@ -240,6 +242,22 @@ class Project:
         naming = self._naming(path, name, self._around.mentioning)
         heard = (self._heard(each) for each in naming[:_MOST_CALLERS] if each != path)
         return len(naming) > _MOST_CALLERS or any(parameter in each.passed for each in heard)
+
+    def uses(self, path: str) -> Sequence[Use]:
+        """What in a file may use an accelerator."""
+        return self._heard(path).uses
+
+    def spawned(self, path: str, functions: Iterable[str]) -> dict[str, bool]:
+        """The functions of a file for which others start processes, and whether each is given the
+        number of its process."""
+        found: dict[str, bool] = {}
+        for name in functions:
+            naming = self._naming(path, name, self._around.mentioning)
+            guests = (self._follow(each) for each in naming[:_MOST_CALLERS] if each != path)
+            for module in (guest.text.module for guest in guests if guest is not None):
+                starts = spawned(module.body, imported(module))
+                found.update({name: starts[name]} if name in starts else {})
+        return found
 
     def is_program(self, path: str) -> bool:
         """Whether no other file of the project imports a file."""

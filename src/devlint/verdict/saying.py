@@ -11,7 +11,7 @@ from devlint import policy
 from devlint.config.rulebook import Page, pages
 from devlint.flow.contexts import FROM_OUTSIDE, withheld
 from devlint.flow.domain.derivation import Sort
-from devlint.flow.facts import Context, Elsewhere, Fact, Operand
+from devlint.flow.facts import Context, DeviceUse, Elsewhere, Fact, Move, Operand
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
@@ -197,14 +197,15 @@ def _sorts(part: object) -> Iterator[str]:
 
 
 def _told_of(plan: Plan, path: str) -> frozenset[Located]:
-    """The nodes that the findings of a followed file are about, where it is linted itself."""
+    """The nodes that the findings of a followed file are about, where it is linted itself. How a
+    line names its device says nothing of what goes wrong there."""
 
     def ask(text: Text) -> frozenset[Located]:
         found: set[Located] = set()
         off, is_silent = plan.policy_off, _asking(text, path, plan)
         for fact in interpret(text, plan.table, plan.device_types, path, plan.project):
             for rule in all_rules():
-                if rule.on is type(fact):
+                if rule.on is type(fact) and rule.on not in (Move, DeviceUse):
                     for report, row in weighed(rule, fact, path, off, is_silent):
                         found.update(() if row else (fact.node, *nodes_of(report)))
         return frozenset(found)

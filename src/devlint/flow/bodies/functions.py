@@ -14,7 +14,7 @@ from devlint.flow.bodies.statements import run
 from devlint.flow.bodies.summaries import entry_of, instantiate, summary_of
 from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
-from devlint.flow.conditions.required import before, required
+from devlint.flow.conditions.required import before, required, starts_on_cuda
 from devlint.flow.devices import ignored
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.keys import IS_NONE, is_local
@@ -279,8 +279,12 @@ def run_alone(
         recording=around.recording and (inherited or closure.file is around.world.home),
         inherited=inherited,
     )  # fmt: skip
-    if frame.guard is Guard.NONE and (function.name == "cuda" or is_asked_for(frame, function)):
-        frame.guard = Guard.CHOSEN  # who calls `.cuda()` asks for it
+    if frame.guard is Guard.NONE and (
+        function.name == "cuda"  # who calls `.cuda()` asks for it
+        or is_asked_for(frame, function)
+        or starts_on_cuda(frame, function)
+    ):
+        frame.guard = Guard.CHOSEN
     bind_parameters(frame, function, receiver, while_made)
     _record_parameters(frame, function)
     world = frame.world

@@ -115,9 +115,8 @@ def _proved(frame: Frame, statement: ir.Stmt) -> Iterator[tuple[str, bool]]:
         case ir.Evaluate(value=ir.Call() as call) if names_backend_of_cuda(call):
             yield CUDA_AVAILABLE, True
             return
-        case ir.Evaluate(value=ir.Call() as call) if dotted(frame, call.func) == _STARTS_GROUP:
-            if _backend(call.args) in ON_CUDA_ALONE:
-                yield CUDA_AVAILABLE, True
+        case ir.Evaluate(value=ir.Call() as call) if _is_group_of_cuda(frame, call):
+            yield CUDA_AVAILABLE, True
             return
         case ir.Evaluate(value=ir.Call(func=ir.Name(id=name))):
             value = frame.look_up(name)
@@ -129,6 +128,17 @@ def _proved(frame: Frame, statement: ir.Stmt) -> Iterator[tuple[str, bool]]:
     for key, holds in known:
         if holds and (key == CUDA_AVAILABLE or (skips and key == ACCELERATOR_CHOSEN)):
             yield key, holds
+
+
+def starts_on_cuda(frame: Frame, function: ir.Function) -> bool:
+    """Whether a function starts processes that work together on CUDA: before that, too, nothing in
+    it is meant for another machine."""
+    calls = (each.value for each in function.body if isinstance(each, ir.Evaluate))
+    return any(isinstance(call, ir.Call) and _is_group_of_cuda(frame, call) for call in calls)
+
+
+def _is_group_of_cuda(frame: Frame, call: ir.Call) -> bool:
+    return dotted(frame, call.func) == _STARTS_GROUP and _backend(call.args) in ON_CUDA_ALONE
 
 
 def names_backend_of_cuda(call: ir.Call) -> bool:

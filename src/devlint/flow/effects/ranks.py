@@ -45,12 +45,13 @@ def shared(top: Frame) -> Iterator[SharedDevice]:
     file = _File(top, imported(ir.Module(body)), reach(body))
     if processes.chooses(body, file.names):
         return
-    starts = processes.spawned(body, file.names)
-    several = bool(starts) or processes.counts_locally(body)
+    own = processes.spawned(body, file.names)
     for group, given in world.groups.items():
         place = file.reach.places.get(group)
         if place is None or processes.is_of_one(group, body) or _is_bound(group):
             continue
+        starts = own or file.spawned_elsewhere(place)
+        several = bool(starts) or processes.counts_locally(body)
         backends = file.backends(group, place, given)
         if backends.isdisjoint(_OF_GPUS) and not any(_OF_BOTH in each for each in backends):
             continue
@@ -83,6 +84,12 @@ class _File:
     top: Frame
     names: Mapping[str, str]
     reach: Reach
+
+    def spawned_elsewhere(self, place: Place) -> Mapping[str, bool]:
+        """The functions that lead to a place and for which other files start processes."""
+        project, leading = self.top.world.project, {each for each, _ in self.reach.ways_to(place)}
+        names = [each.name for each in (place.function, *leading) if each is not None]
+        return {} if project is None else project.spawned(self.top.file.path, dict.fromkeys(names))
 
     def backends(self, group: ir.Call, place: Place, given: set[str]) -> set[str]:
         """The names of backends that a group may get."""

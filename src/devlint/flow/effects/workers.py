@@ -6,32 +6,43 @@ together when the file has been interpreted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument, names_accelerator
 from devlint.flow.domain.values import Kind, Value
-from devlint.flow.facts import WorkerUse
+from devlint.flow.facts import Elsewhere, WorkerUse
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.world import World
+from devlint.flow.frames.world import Use, Worked, World
 from devlint.model import ir
 from devlint.model.reports import Hop
 
 _RUN_BY_WORKERS = ("__getitem__", "__getitems__", "__iter__")
 
 
-def told(world: World) -> Iterator[WorkerUse]:
-    """The uses of accelerators in what workers run."""
-    if world.spawned or not world.run_by_workers:
+def told(world: World) -> Iterator[WorkerUse | Elsewhere]:
+    """The uses of accelerators in what workers run: those of other files are told at the loader."""
+    if world.spawned:
         return
-    for function, owner, use in world.uses.values():
-        proof = world.run_by_workers.get(function)
-        if proof is None and owner is not None and _is_reached(owner, function):
-            proof = world.run_by_workers.get(owner)
-        if proof is not None:
-            yield replace(use, proof=proof)
+    for use, _ in _run(world, world.uses.values()):
+        yield use
+    if world.project is not None:
+        paths = {worked.file.path for worked in world.run_by_workers.values()}
+        for path in sorted(paths - {world.home.path}):
+            for use, worked in _run(world, world.project.uses(path)):
+                yield Elsewhere(worked.node, worked.context, use, use.context.function)
+
+
+def _run(world: World, uses: Iterable[Use]) -> Iterator[tuple[WorkerUse, Worked]]:
+    """Those that workers run, with the proof."""
+    for function, owner, use in uses:
+        worked = world.run_by_workers.get(function)
+        if worked is None and owner is not None and _is_reached(owner, function):
+            worked = world.run_by_workers.get(owner.node)
+        if worked is not None:
+            yield replace(use, proof=Hop(worked.node, worked.why)), worked
 
 
 def _is_reached(owner: ClassInfo, function: ir.Node) -> bool:
@@ -50,19 +61,18 @@ def note_loader(frame: Frame, node: ir.Call, args: Arguments) -> None:
     how = args.find(("multiprocessing_context",))
     if how is not None and how[1].data != "fork" and how[1].kind is not Kind.NONE:
         return
-    proof = Hop(node, f"a loader runs it in {count[1].data} worker processes here")
+    why = f"a loader runs it in {count[1].data} worker processes here"
     for parameter in ((0, "dataset"), ("collate_fn",)):
         given = args.find(parameter)
         if given is not None:
-            _note(frame, given[1], proof)
+            _note(frame, given[1], node, why)
 
 
-def _note(frame: Frame, value: Value, proof: Hop) -> None:
-    info = frame.class_of(value)
-    if info is not None:
-        frame.world.run_by_workers.setdefault(info, proof)
-    elif isinstance(value.data, Closure):
-        frame.world.run_by_workers.setdefault(value.data.node, proof)
+def _note(frame: Frame, value: Value, node: ir.Call, why: str) -> None:
+    found = frame.class_of(value) or value.data
+    if isinstance(found, (ClassInfo, Closure)):
+        worked = Worked(node, why, found.file, frame.context())
+        frame.world.run_by_workers.setdefault(found.node, worked)
 
 
 def note_call(frame: Frame, node: ir.Call, name: str) -> None:
@@ -71,8 +81,9 @@ def note_call(frame: Frame, node: ir.Call, name: str) -> None:
     if last in ("set_start_method", "set_forkserver_preload"):
         frame.world.spawned = True
     elif last == "get_worker_info" and frame.owner is not None and not frame.is_guest:
-        asked = Hop(node, "it asks here which worker process it is in")
-        frame.world.run_by_workers.setdefault(frame.owner, asked)
+        why = "it asks here which worker process it is in"
+        worked = Worked(node, why, frame.file, frame.context())
+        frame.world.run_by_workers.setdefault(frame.owner.node, worked)
 
 
 def note_use(frame: Frame, node: ir.Call, device: Device) -> None:
@@ -88,4 +99,4 @@ def note_use(frame: Frame, node: ir.Call, device: Device) -> None:
     own = function.name if isinstance(function, ir.Function) else "<lambda>"
     what = f"`{around}.{own}`" if around else f"`{own}`"
     fact = WorkerUse(node, frame.context(), what, place, Hop(node, ""))
-    frame.world.uses[node] = (function, frame.owner, fact)
+    frame.world.uses[node] = Use(function, frame.owner, fact)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -12,13 +12,12 @@ from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Value
-from devlint.flow.facts import Collective, Fact, KeptDevice, Operand, WorkerUse
+from devlint.flow.facts import Collective, Context, Fact, KeptDevice, Operand, WorkerUse
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.record import Record
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.reports import Hop
 
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame
@@ -32,11 +31,31 @@ Brought = dict[Parameter, set[bool | Parameter]]
 accelerator, a parameter of the calling function for what that is given."""
 
 
+class Use(NamedTuple):
+    """What may use an accelerator, with the function and the class where it stands."""
+
+    function: ir.Node
+    owner: ClassInfo | None
+    fact: WorkerUse
+
+
+class Worked(NamedTuple):
+    """A call by which it is seen that worker processes of a loader run a class or a function, with
+    its context, and the file where that stands."""
+
+    node: ir.Call
+    why: str
+    file: File
+    context: Context
+
+
 class Heard(NamedTuple):
-    """What the calls of a file bring, and the parameters of classes for which it has something."""
+    """What the calls of a file bring, the parameters of classes for which it has something, and
+    what in it may use an accelerator."""
 
     brought: Brought
     passed: Set[Parameter]
+    uses: Sequence[Use] = ()
 
 
 @dataclass(slots=True)
@@ -63,6 +82,13 @@ class Names(Protocol):
 
     def value(self, file: File, name: str) -> Value | None:
         """What a dotted name stands for in a file; None where that isn't known."""
+
+    def spawned(self, path: str, functions: Iterable[str]) -> Mapping[str, bool]:
+        """The functions of a file for which others start processes, and whether each is given the
+        number of its process."""
+
+    def uses(self, path: str) -> Sequence[Use]:
+        """What in a file may use an accelerator."""
 
 
 MOST_STEPS = 1_000_000
@@ -201,10 +227,10 @@ class World:
     """What calls gave and did, by what they brought."""
     recursive: set[ir.Function | ir.Lambda] = field(default_factory=set)
     """Functions that were seen to lead to a call of themselves."""
-    run_by_workers: dict[Hashable, Hop] = field(default_factory=dict)
-    """The classes and functions that worker processes of loaders run, with the proof."""
-    uses: dict[ir.Call, tuple[ir.Node, ClassInfo | None, WorkerUse]] = field(default_factory=dict)
-    """What may use an accelerator, with the function and the class where it stands."""
+    run_by_workers: dict[ir.Node, Worked] = field(default_factory=dict)
+    """The classes and functions that worker processes of loaders run."""
+    uses: dict[ir.Call, Use] = field(default_factory=dict)
+    """What may use an accelerator."""
     sets_tensor_type: bool = False
     """The type that `torch.Tensor` is has been set to one that may be of an accelerator."""
     spawned: bool = False
