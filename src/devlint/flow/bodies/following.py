@@ -1,5 +1,4 @@
-"""Which calls are followed: all but those that lead back to what is running, and to long functions
-far away."""
+"""Which calls are followed: all but those that lead back to what is running."""
 
 from __future__ import annotations
 
@@ -8,8 +7,6 @@ from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
-FAR = 2
-"""So many calls away, only short functions of other files are followed."""
 _MOST_RECURSIVE = 2
 """Of functions that call each other, no more are followed from one to the next."""
 _MOST_NESTED = 3
@@ -30,10 +27,7 @@ def can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> 
         return False
     if not around and closure.node in recursive and frame.nested() >= _MOST_RECURSIVE:
         return False
-    if isinstance(closure.node, ir.Lambda):
-        return True
-    is_far = closure.file is not frame.world.home and frame.depth >= FAR
-    return not closure.node.is_async and closure.file.scan(closure.node).is_short(is_far)
+    return isinstance(closure.node, ir.Lambda) or not closure.node.is_async
 
 
 def _goes_on_into_parts(around: list[Frame], closure: Closure, positional: list[Value]) -> bool:

@@ -233,7 +233,7 @@ def _sets_up(info: ClassInfo, name: str, method: ir.Function) -> bool:
     if info.file.parts.get(name) is method:
         return False  # it runs in what calls it
     scan, init = info.file.scan(method), info.methods.get("__init__")
-    if init is not None and name in info.file.scan(init).self_calls and scan.is_short(False):
+    if init is not None and name in info.file.scan(init).self_calls:
         return False
     return bool(scan.self_moves or scan.makes)
 

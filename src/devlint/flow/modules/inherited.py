@@ -11,9 +11,6 @@ from devlint.flow.syntax.walk import descendants, first_parameter, self_attribut
 from devlint.model import ir
 from devlint.model.trees import dotted_name
 
-_LONGEST = 70
-"""Statements of a base's method that is run anew for each class."""
-
 
 def inherited(info: ClassInfo, frame: Frame, this: Value) -> Iterator[tuple[ClassInfo, str]]:
     """The methods of bases that tell of a class what its own don't, with the class that defines
@@ -29,7 +26,7 @@ def inherited(info: ClassInfo, frame: Frame, this: Value) -> Iterator[tuple[Clas
         tells = bool(kept) and base.file is not info.file
         for name, method in base.methods.items():
             mine = info.method(name)
-            if name == "__init__" or mine is None or base.file.scan(method).size > _LONGEST:
+            if name == "__init__" or mine is None:
                 continue
             inherits = mine[1] is method
             calls = not base.file.scan(method).self_calls.isdisjoint(info.methods)

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field, fields
 from devlint.flow.syntax.walk import mentions
 from devlint.model import ir
 
-_LONGEST_INLINED = 60
-_LONGEST_FAR = 15
-
 
 @dataclass(slots=True)
 class Scan:
@@ -90,11 +87,6 @@ class Scan:
         for name in _SETS:
             if not getattr(self, name):
                 setattr(self, name, _NONE)
-
-    def is_short(self, is_far: bool) -> bool:
-        """Whether calls of the function run its body in their place; `is_far`: calls that lead on
-        from one file into others."""
-        return self.size <= (_LONGEST_FAR if is_far else _LONGEST_INLINED)
 
     def mentions(self, name: str) -> bool:
         """Whether a name stands anywhere in the body."""
