@@ -243,7 +243,7 @@ def sentence(odd: Operand, partner: Operand) -> str:
 def _host_of_choice(operand: Operand, other: Operand) -> str:
     """That the device which a program has chosen may be the host, where it differs by that."""
     found = difference(operand.device, other.device)
-    if found is None or operand.place == str(operand.device):
+    if found is None or operand.place == str(operand.device) or place(operand) == place(CPU):
         return ""
     return ", which may be cpu" if device_at(operand.device, found.when) == CPU else ""
 

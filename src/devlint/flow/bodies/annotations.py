@@ -52,7 +52,7 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
     if _is_tensor(name):
         return given_tensor(value.data, Sort.ANNOTATION, node)
     if name == "torch.device":
-        return Value(Kind.DEVICE, Symbol(text, text) if text else UNKNOWN)
+        return Value(Kind.DEVICE, Symbol(text, text) if text else UNKNOWN, trait=Trait.ANNOTATED)
     if name == "builtins.str":
         return Value(Kind.STRING, Symbol(text, text) if text else UNKNOWN, trait=Trait.ANNOTATED)
     if name in _PLAIN_LISTS:

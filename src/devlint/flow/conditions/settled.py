@@ -7,7 +7,7 @@ from typing import Any
 
 from devlint.flow.conditions import implications
 from devlint.flow.conditions.answered import answered
-from devlint.flow.domain.lattice import Guarded, Known
+from devlint.flow.domain.lattice import UNKNOWN, Guarded, Known
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import NOTHING, PROVED, Kind, Origin, Value
 from devlint.flow.frames.fields import NAMESPACES
@@ -173,13 +173,13 @@ def _is_something(value: Value) -> bool:
     a number that is known, a function, an object that was made."""
     if value.kind is Kind.TENSOR:
         return value.origin in PROVED
-    known = isinstance(value.device, (Known, Guarded)) or value.trait in _DEVICES_OF_TENSORS
-    return (known if value.kind is Kind.DEVICE else value.data is not None) and value.kind in _THERE
+    if value.kind is Kind.DEVICE:
+        return value.trait is not Trait.ANNOTATED and value.device != UNKNOWN
+    return value.data is not None and value.kind in _THERE
 
 
-_DEVICES_OF_TENSORS = (Trait.DEVICE_OF_TENSOR, Trait.DEVICE_OR_STRING)
 _THERE = (
-    Kind.DEVICE, Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.FUNCTION, Kind.INSTANCE, Kind.MODULE,
+    Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.FUNCTION, Kind.INSTANCE, Kind.MODULE,
 )  # fmt: skip
 
 
