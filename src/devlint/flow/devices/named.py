@@ -5,14 +5,14 @@ from __future__ import annotations
 from devlint.flow.devices.dropped import note_unbound
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.devicestring import Misspelling, parse, spells_device
-from devlint.flow.domain.lattice import UNKNOWN, Device
+from devlint.flow.domain.lattice import UNKNOWN, Device, Known
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import Kind, Value
-from devlint.flow.facts import DeviceUse, Known
+from devlint.flow.facts import DeviceUse
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.parts import is_private
-from devlint.flow.syntax.walk import descendants, mentions
+from devlint.flow.syntax.walk import defaults_to_none, descendants, mentions, parameter_named
 from devlint.model import ir
 from devlint.model.trees import last_name
 from devlint.policy import means
@@ -56,7 +56,8 @@ def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
     elif value.kind is Kind.NUMBER:
         device = UNKNOWN
     if frame.tells and not _is_counted(frame) and (problem or not frame.comparing):
-        _record(frame, literal, value, via, parsed, problem)
+        operand, choice = frame.operand(literal, value), value.trait in CHOICES
+        frame.record(DeviceUse(literal, frame.context(), operand, via, parsed, problem, choice))
         _record_choices(frame, node, via)
         if value.kind is Kind.UNKNOWN:
             note_unbound(frame, node)
@@ -68,10 +69,7 @@ def note_none(frame: Frame, node: ir.Expr, value: Value) -> None:
     function = frame.function
     if not frame.tells or not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
         return
-    named = (each for each in function.params if each.name == node.id)
-    taken = next(named, None)
-    default = None if taken is None else taken.default
-    if not isinstance(default, ir.Constant) or default.value is not None:
+    if not defaults_to_none(parameter_named(function, node.id)):
         return
     if is_private(function.name) or _is_asked_about(frame, function, node):
         return
@@ -104,28 +102,13 @@ def _is_counted(frame: Frame) -> bool:
     )
 
 
-def _record(
-    frame: Frame,
-    node: ir.Expr,
-    value: Value,
-    via: str,
-    parsed: Known | None,
-    problem: Misspelling | None,
-) -> None:
-    operand = frame.operand(node, value)
-    frame.record(
-        DeviceUse(node, frame.context(), operand, via, parsed, problem, value.trait in CHOICES)
-    )
-
-
 def _record_choices(frame: Frame, node: ir.Expr, via: str) -> None:
     """The literals of `"cuda:1" if ... else "cpu"`."""
-    if isinstance(node, ir.Conditional):
-        branches: tuple[ir.Expr, ...] = (node.body, node.orelse)
-    elif isinstance(node, ir.Boolean):
-        branches = (node.left, node.right)
-    else:
-        return
+    match node:
+        case ir.Conditional(body=one, orelse=other) | ir.Boolean(left=one, right=other):
+            branches = (one, other)
+        case _:
+            return
     for branch in branches:
         if isinstance(branch, ir.Constant) and isinstance(branch.value, str):
             spelled = parse(branch.value, frame.world.device_types)
