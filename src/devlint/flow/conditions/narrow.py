@@ -20,7 +20,14 @@ from devlint.flow.domain.paths import (
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import asked_types, dotted, dotted_types, is_tensor_class, stored
+from devlint.flow.frames.library import (
+    asked_types,
+    dotted,
+    dotted_types,
+    is_tensor_class,
+    named_types,
+    stored,
+)
 from devlint.model import ir
 from devlint.torchapi.spellings import place_of_type
 
@@ -57,28 +64,22 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
             _narrow_to_parameter(frame, subject)
         case ir.Call() if (asked := asked_types(frame, node)) is not None:
             _narrow_instance(frame, *asked, holds)
-        case ir.Call(func=func, args=(subject,)) if dotted(frame, func) == "torch.is_tensor":
+        case ir.Call(func=func, args=args):
             unions.forget(frame, node)
-            if holds:
-                _narrow_to_tensor(frame, subject.value)
-        case ir.Call():
-            unions.forget(frame, node)
+            if holds and len(args) == 1 and dotted(frame, func) == "torch.is_tensor":
+                _narrow_to_tensor(frame, args[0].value)
 
 
 def leaves_the_rest(frame: Frame, test: ir.Expr, other: ir.Expr) -> bool:
     """Whether `other` is what a test has found to be no tensor: `v` of
     `v.to(device) if torch.is_tensor(v) else v`. All tensors are what the other branch gives."""
-    asked = asked_types(frame, test)
     match test:
-        case _ if asked is not None:
-            subject, names = asked[0], dotted_types(frame, asked[1])
-            tensors = bool(names) and all(map(is_tensor_class, names))
-        case ir.Call(func=func, args=(given,)) if dotted(frame, func) == "torch.is_tensor":
-            subject, tensors = given.value, True
         case ir.Call(func=func, args=(given, ir.Argument(value=ir.Constant(value="to")))) if (
             dotted(frame, func) == "builtins.hasattr"
         ):
             subject, tensors = given.value, True
+        case _ if (asked := named_types(frame, test)) is not None:
+            subject, tensors = asked[0], bool(asked[1]) and all(map(is_tensor_class, asked[1]))
         case _:
             return False
     same = isinstance(subject, ir.Name) and isinstance(other, ir.Name) and subject.id == other.id
@@ -91,11 +92,10 @@ def _narrow_to_none(frame: Frame, subject: ir.Expr) -> None:
         case ir.Name(id=name):
             frame.state.env[name] = NONE
         case ir.Attribute(value=ir.Name(id=name), attr=attr):
-            owner = frame.look_up(name)
-            found = None if owner is None else frame.object(owner)
-            if owner is not None and found is not None:
-                if attr in found.entries and found.entries[attr].kind is Kind.TENSOR:
-                    frame.update(owner, found.with_entry(attr, NONE))
+            owner = frame.look_up(name) or NOTHING
+            found = frame.object(owner)
+            if found is not None and found.entries.get(attr, NOTHING).kind is Kind.TENSOR:
+                frame.update(owner, found.with_entry(attr, NONE))
 
 
 def _narrow_to_another(frame: Frame, subject: ir.Expr, others: Sequence[ir.Expr]) -> None:
@@ -106,8 +106,7 @@ def _narrow_to_another(frame: Frame, subject: ir.Expr, others: Sequence[ir.Expr]
         return
     value = frame.ask(subject)
     if value.kind is Kind.STRING and value.data in texts:
-        bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
-        bound[path] = path_value(path)
+        frame.state.narrow(subject, path_value(path))
 
 
 def _index_of_tensor(frame: Frame, name: str) -> Value | None:
@@ -144,9 +143,7 @@ def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) 
     if isinstance(subject, ir.Name) and unions.narrow_instance(frame, subject.id, names, holds):
         return
     if holds and names == {"builtins.str"}:
-        bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
-        if path := identity(subject):
-            bound[path] = _as_string(frame, subject)
+        frame.state.narrow(subject, _as_string(frame, subject))
         return
     if holds and names and all(map(is_tensor_class, names)):
         _narrow_to_tensor(frame, subject)
@@ -165,7 +162,7 @@ def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) 
     elif holds and (place := _place_of_types(names)) != UNKNOWN:
         told = Step(Sort.TYPE_ASKED, subject)
         frame.state.env[subject.id] = Value(Kind.TENSOR, place, origin=Origin.MOVED, trace=told)
-    elif holds and value is not None and value.kind in (Kind.BATCH, Kind.TENSOR, Kind.PLACED):
+    elif holds and value is not None and value.kind in TENSORS:
         stays = value.kind is Kind.TENSOR and not _is_mapping(frame, value, names)
         frame.state.env[subject.id] = value if stays else NOTHING
     elif not holds and value is not None and value.kind is Kind.NDARRAY in plain:
@@ -223,5 +220,4 @@ def _narrow_to_parameter(frame: Frame, subject: ir.Expr) -> None:
     hold in its place, which goes along."""
     value = stored(frame, subject)
     if value is not None and value.kind is Kind.TENSOR and value.origin is Origin.ATTRIBUTE:
-        bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
-        bound[identity(subject)] = Value(Kind.TENSOR, UNKNOWN, grad=True)
+        frame.state.narrow(subject, Value(Kind.TENSOR, UNKNOWN, grad=True))

@@ -112,13 +112,8 @@ def _proved(frame: Frame, statement: ir.Stmt) -> Iterator[tuple[str, bool]]:
             known = implications.implied(frame, test, False)
         case ir.Assert(test=test):
             known = implications.implied(frame, test, True)
-        case ir.Evaluate(value=ir.Call() as call) if names_backend_of_cuda(call):
-            yield CUDA_AVAILABLE, True
-            return
-        case ir.Evaluate(value=ir.Call() as call) if dotted(frame, call.func) == _STARTS_GROUP:
-            if _backend(call.args) in ON_CUDA_ALONE:
-                yield CUDA_AVAILABLE, True
-            return
+        case ir.Evaluate(value=ir.Call() as call) if _sets_up_cuda(frame, call):
+            known = ((CUDA_AVAILABLE, True),)
         case ir.Evaluate(value=ir.Call(func=ir.Name(id=name))):
             value = frame.look_up(name)
             if value is not None and isinstance(value.data, Closure):
@@ -140,14 +135,17 @@ def names_backend_of_cuda(call: ir.Call) -> bool:
     return False
 
 
-_STARTS_GROUP = "torch.distributed.init_process_group"
 _BACKENDS = ("backend", "dist_backend")
 
 
-def _backend(args: tuple[ir.Argument, ...]) -> object:
-    """The backend of a process group, where it is spelled out."""
-    named = [a for a in args if a.keyword == "backend"] or [a for a in args[:1] if not a.keyword]
-    return named[0].value.value if named and isinstance(named[0].value, ir.Constant) else None
+def _sets_up_cuda(frame: Frame, call: ir.Call) -> bool:
+    """The same; the function that starts a group takes its backend by position, too."""
+    match call.args:
+        case (ir.Argument(keyword=None, value=ir.Constant(value=backend)), *_) if (
+            dotted(frame, call.func) == "torch.distributed.init_process_group"
+        ):
+            return backend in ON_CUDA_ALONE
+    return names_backend_of_cuda(call)
 
 
 def _ends(frame: Frame, statement: ir.Stmt) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST, all_of
 from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Known, Symbol, symbols, ways_to
-from devlint.flow.domain.paths import as_device, identity
+from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Settled, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import is_builtin
@@ -44,7 +44,8 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
         found.update(_of_choice(place, asked, holds))
         if on_host:
             found.update((each.key + ON_HOST, True) for each in symbols(place))  # whichever it is
-    if on_host and _is_argument(frame, _owner(frame, tested)):
+    owner = _owner(frame, tested)
+    if on_host and isinstance(owner, ir.Name) and frame.takes(owner.id):
         found[ARGUMENTS_ON_HOST] = True
     if isinstance(place, Symbol):
         key = place.key + ON_HOST
@@ -115,15 +116,10 @@ def host_key(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     """The key of the condition that a place which only a run can tell is the host
     (`device.type == "cpu"`), and whether `node` is true where it holds."""
     question = _question(frame, node)
-    place = UNKNOWN if question is None else _tested_place(frame, question[0])
-    if question is None or question[1] != "cpu" or not isinstance(place, Symbol):
+    if question is None or question[1] != "cpu":
         return None
-    return place.key + ON_HOST, question[2]
-
-
-def _is_argument(frame: Frame, node: ir.Expr | None) -> bool:
-    """Whether a node names what the running function was given."""
-    return isinstance(node, ir.Name) and frame.takes(node.id)
+    place = _tested_place(frame, question[0])
+    return (place.key + ON_HOST, question[2]) if isinstance(place, Symbol) else None
 
 
 def _asked(frame: Frame, node: ir.Expr) -> str:
@@ -213,8 +209,5 @@ def _is_first_parameter(frame: Frame, node: ir.Expr) -> bool:
 def _put(frame: Frame, node: ir.Expr, value: Value, partner: Value) -> None:
     """`value`, which stands at `node`, is where its partner is."""
     told = Step(Sort.SAME_PLACE, node, partner.trace)
-    placed = value.but(device=frame.place(partner), origin=Origin.MOVED, data=None, trace=told)
-    if isinstance(node, ir.Name):
-        frame.state.env[node.id] = placed
-    elif path := identity(node):
-        frame.state.paths[path] = placed
+    place = frame.place(partner)
+    frame.state.narrow(node, value.but(device=place, origin=Origin.MOVED, data=None, trace=told))

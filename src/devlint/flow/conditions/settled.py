@@ -13,7 +13,7 @@ from devlint.flow.domain.values import NOTHING, PROVED, Kind, Origin, Value
 from devlint.flow.frames.fields import NAMESPACES
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import asked_types, dotted, dotted_types, is_builtin
+from devlint.flow.frames.library import asked_types, dotted, dotted_types, is_builtin, named_types
 from devlint.model import ir
 from devlint.model.trees import is_named
 
@@ -112,14 +112,17 @@ def _asks_for_proxy(frame: Frame, node: ir.Expr) -> bool | None:
     return None
 
 
-def _given_flag(frame: Frame, node: ir.Expr) -> bool | None:
-    """Whether a parameter or a name of the running function counts as true here.
-    Names of the file are left open: they are there to be changed."""
-    if not isinstance(node, ir.Name) or not isinstance(frame.function, ir.Function):
+def _given_flag(frame: Frame, node: ir.Name) -> bool | None:
+    """Whether a parameter or a name of the running function counts as true here."""
+    return _truth(_own(frame, node.id))
+
+
+def _own(frame: Frame, name: str) -> Value | None:
+    """What a parameter or a name of the running function stands for. Names of the file are left
+    open: they are there to be changed."""
+    if name in frame.file.rebound or not isinstance(frame.function, ir.Function):
         return None
-    if node.id in frame.file.rebound:
-        return None
-    return _truth(frame.state.env.get(node.id))
+    return frame.state.env.get(name)
 
 
 def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
@@ -131,9 +134,9 @@ def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
         return kept.data
     this = frame.look_up(node.value.id) if isinstance(node.value, ir.Name) else None
     found = None if this is None else frame.object(this)
-    value = None if found is None else found.entries.get(node.attr)
-    if this is None or value is None:
+    if this is None or found is None or node.attr not in found.entries:
         return None
+    value = found.entries[node.attr]
     is_made = this.trait is Trait.SELF and frame.name == "__init__"
     return _truth(value) if is_made or value.trait is Trait.ANSWER else None
 
@@ -155,17 +158,13 @@ def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
     """What `x is None` gives for a name of the running function that is None here, or something
     that a call has passed."""
     match node:
-        case ir.Compare(
-            op="is" | "is not" as op, left=ir.Name(id=name), right=ir.Constant(value=None)
-        ):
-            value = None if name in frame.file.rebound else frame.state.env.get(name)
-        case _:
-            return None
-    if value is None or not isinstance(frame.function, ir.Function):
-        return None
-    if value.kind is Kind.NONE:
-        return op == "is"
-    return op == "is not" if frame.site and _is_something(value) else None
+        case ir.Compare(op="is" | "is not" as op, left=ir.Name(id=name), right=ir.Constant(None)):
+            value = _own(frame, name)
+            if value is not None and value.kind is Kind.NONE:
+                return op == "is"
+            if value is not None and frame.site and _is_something(value):
+                return op == "is not"
+    return None
 
 
 def _is_something(value: Value) -> bool:
@@ -187,27 +186,25 @@ def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
     """What comes of comparing something that holds a known string with strings."""
     match node:
         case ir.Compare(op="==" | "!=" | "in" | "not in" as op, left=left, right=right):
-            value = _held_text(frame, left)
-            if value is None or value.kind is not Kind.STRING or not isinstance(value.data, str):
-                return None
+            text, several = _held_text(frame, left), isinstance(right, ir.Display)
             items = right.items if isinstance(right, ir.Display) else (right,)
             texts = [item.value for item in items if isinstance(item, ir.Constant)]
-            if len(texts) != len(items) or (op in ("in", "not in")) is not isinstance(
-                right, ir.Display
-            ):
+            if text is None or len(texts) < len(items) or several is (op in ("==", "!=")):
                 return None
-            return (value.data in texts) is (op in ("==", "in"))
+            return (text in texts) is (op in ("==", "in"))
     return None
 
 
-def _held_text(frame: Frame, node: ir.Expr) -> Value | None:
-    """What a name holds, or an object that was given it once and for all."""
-    match node:
-        case ir.Name(id=name):
-            return frame.look_up(name)
-        case ir.Attribute():
-            return _kept(frame, node)
-    return None
+def _held_text(frame: Frame, node: ir.Expr) -> str | None:
+    """The string that a name holds, or an object that was given it once and for all."""
+    value: Value | None = None
+    if isinstance(node, ir.Name):
+        value = frame.look_up(node.id)
+    elif isinstance(node, ir.Attribute):
+        value = _kept(frame, node)
+    if value is None or value.kind is not Kind.STRING:
+        return None
+    return value.data if isinstance(value.data, str) else None
 
 
 def _kept(frame: Frame, node: ir.Attribute) -> Value | None:
@@ -237,16 +234,12 @@ def _start_of_string(frame: Frame, node: ir.Expr) -> bool | None:
     """What `name.startswith("cuda")` gives for a name that holds a known string."""
     match node:
         case ir.Call(
-            func=ir.Attribute(value=ir.Name(id=name), attr="startswith" | "endswith" as attr),
+            func=ir.Attribute(value=ir.Name() as name, attr="startswith" | "endswith" as attr),
             args=(ir.Argument(value=ir.Constant(value=str(part))),),
         ):
-            value = frame.look_up(name)
-            if value is not None and value.kind is Kind.STRING and isinstance(value.data, str):
-                return (
-                    value.data.startswith(part)
-                    if attr == "startswith"
-                    else value.data.endswith(part)
-                )
+            text = _held_text(frame, name)
+            if text is not None:
+                return text.startswith(part) if attr == "startswith" else text.endswith(part)
     return None
 
 
@@ -325,14 +318,7 @@ _NO_TENSORS = frozenset(
 
 def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
     """Whether a tensor is of a type, where `node` asks that of one and the answer is known."""
-    asked = asked_types(frame, node)
-    match node:
-        case _ if asked is not None:
-            subject, names = asked[0], dotted_types(frame, asked[1])
-        case ir.Call(func=func, args=(given,)) if dotted(frame, func) == "torch.is_tensor":
-            subject, names = given.value, {"torch.Tensor"}
-        case _:
-            return None
+    subject, names = named_types(frame, node) or (None, set[str]())
     value = frame.look_up(subject.id) if isinstance(subject, ir.Name) else None
     if value is None or value.kind is not Kind.TENSOR or value.origin not in PROVED:
         return None

@@ -10,12 +10,7 @@ from collections.abc import Iterator
 
 from devlint.flow.devices.dropped import parameter_of, record, tell_dropped
 from devlint.flow.domain.derivation import shown
-from devlint.flow.domain.lattice import (
-    Device,
-    Symbol,
-    is_place_of_argument,
-    names_accelerator,
-)
+from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument, names_accelerator
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.domain.wording import hop
