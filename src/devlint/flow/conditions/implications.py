@@ -26,7 +26,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
 from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import condition, dotted, dotted_types, is_builtin, stored
+from devlint.flow.frames.library import asked_attribute, condition, dotted, dotted_types, stored
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import is_named
@@ -102,11 +102,8 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
             return found + by_name(frame, node, holds)
         case ir.Compare(left=left) if counts_devices(frame, left):
             return of_count(node, holds)
-        case ir.Call(
-            func=ir.Name(id="hasattr") as func,
-            args=(_, ir.Argument(value=ir.Constant(value=str(attr)))),
-        ) if is_builtin(frame, func):
-            return ((asks_attribute(node.args[0].value, attr), holds),)
+        case ir.Call() if (asked := asked_attribute(frame, node)) is not None:
+            return ((asks_attribute(*asked), holds),)
     key = key_of(frame, node)
     found = ((key[0], key[1] is holds),) if key is not None else ()
     if proves_cuda(frame, node, holds):
@@ -131,10 +128,12 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
         case ir.Unary(op="not", operand=operand):
             key = key_of(frame, operand)
             return None if key is None else (key[0], not key[1])
+        case ir.Call() if (asked := asked_attribute(frame, node)) is not None:
+            subject, attr = asked  # one that isn't there is left out, as one that is None is
+            has_key = is_named(subject) and not is_about_devices(attr)
+            return (f"{identity(subject)}.{attr}{IS_NONE}", False) if has_key else None
         case ir.Call(func=func):
             name = dotted(frame, func)
-            if name == "builtins.hasattr":
-                return _has(node)
             if name in ("builtins.isinstance", "torch.is_tensor"):
                 return _remembered(frame, node, _asked_type)
             return (f"{name}()", True) if name.endswith(".is_available") else None
@@ -173,16 +172,6 @@ def _remembered(
     if node not in words:
         words[node] = look(frame, node)
     return words[node]
-
-
-def _has(node: ir.Call) -> tuple[str, bool] | None:
-    """The key of a test whether something has an attribute: one that isn't there is left out, as
-    one that is None is."""
-    match node.args:
-        case (ir.Argument(value=subject), ir.Argument(value=ir.Constant(value=str(name)))):
-            asked = is_named(subject) and not is_about_devices(name)
-            return (f"{identity(subject)}.{name}{IS_NONE}", False) if asked else None
-    return None
 
 
 def parting(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:

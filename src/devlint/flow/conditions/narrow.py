@@ -21,6 +21,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import (
+    asked_attribute,
     asked_types,
     dotted,
     dotted_types,
@@ -34,16 +35,17 @@ from devlint.torchapi.spellings import place_of_type
 
 def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:
     """Enter a branch in which a condition holds, or doesn't."""
-    for key, value in implied(frame, node, holds):
-        frame.state.known[key] = value
+    frame.state.known.update(implied(frame, node, holds))
     _narrow(frame, node, holds)
 
 
 def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
     node = meaning(frame, node)
     match node:
-        case ir.Compare(left=ir.Name(id=name)) if index := _index_of_tensor(frame, name):
-            frame.state.env[name] = index.but(trait=None)  # who compares it knows that it may be -1
+        case ir.Compare(left=ir.Name(id=name)) if (
+            value := frame.look_up(name) or NOTHING
+        ).trait is Trait.INDEX_OF_TENSOR:
+            frame.state.env[name] = value.but(trait=None)  # who compares it knows that it may be -1
         case ir.Unary(op="not", operand=operand):
             _narrow(frame, operand, not holds)
         case ir.Boolean(op=op, left=left, right=right) if (op == "and") is holds:
@@ -73,15 +75,11 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
 def leaves_the_rest(frame: Frame, test: ir.Expr, other: ir.Expr) -> bool:
     """Whether `other` is what a test has found to be no tensor: `v` of
     `v.to(device) if torch.is_tensor(v) else v`. All tensors are what the other branch gives."""
-    match test:
-        case ir.Call(func=func, args=(given, ir.Argument(value=ir.Constant(value="to")))) if (
-            dotted(frame, func) == "builtins.hasattr"
-        ):
-            subject, tensors = given.value, True
-        case _ if (asked := named_types(frame, test)) is not None:
-            subject, tensors = asked[0], bool(asked[1]) and all(map(is_tensor_class, asked[1]))
-        case _:
-            return False
+    subject, attr = asked_attribute(frame, test) or (None, "")
+    tensors = attr == "to"
+    if subject is None:
+        subject, names = named_types(frame, test) or (None, set[str]())
+        tensors = bool(names) and all(map(is_tensor_class, names))
     same = isinstance(subject, ir.Name) and isinstance(other, ir.Name) and subject.id == other.id
     return tensors and same
 
@@ -109,12 +107,6 @@ def _narrow_to_another(frame: Frame, subject: ir.Expr, others: Sequence[ir.Expr]
         frame.state.narrow(subject, path_value(path))
 
 
-def _index_of_tensor(frame: Frame, name: str) -> Value | None:
-    """What a name stands for, where that is what `get_device()` gave."""
-    value = frame.look_up(name)
-    return value if value is not None and value.trait is Trait.INDEX_OF_TENSOR else None
-
-
 _PLAIN_TYPES: Mapping[str, Kind] = {
     "builtins.list": Kind.LIST, "builtins.tuple": Kind.TUPLE, "builtins.int": Kind.NUMBER,
     "builtins.float": Kind.NUMBER, "numbers.Number": Kind.NUMBER, "numpy.ndarray": Kind.NDARRAY,
@@ -123,17 +115,13 @@ _PLAIN_TYPES: Mapping[str, Kind] = {
 
 def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:
     """What a test of its type tells of a name, and of others that stand for the same argument."""
-    env = frame.state.env
-    before = env.get(subject.id) if isinstance(subject, ir.Name) else None
-    others = [] if before is None else [n for n, value in env.items() if value is before]
+    env, name = frame.state.env, subject.id if isinstance(subject, ir.Name) else ""
+    before = env.get(name, NOTHING)
+    given = isinstance(before.data, Path) or before.origin in (Origin.INPUT, Origin.FOLLOWS)
+    others = [each for each, value in env.items() if value is before] if given else []
     _narrow_itself(frame, subject, types, holds)
-    if isinstance(subject, ir.Name) and before is not None and _is_given(before):
-        for name in others:
-            env[name] = env[subject.id]
-
-
-def _is_given(value: Value) -> bool:
-    return isinstance(value.data, Path) or value.origin in (Origin.INPUT, Origin.FOLLOWS)
+    for each in others:
+        env[each] = env[name]
 
 
 def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:

@@ -49,18 +49,14 @@ def before(frame: Frame, closure: Closure) -> dict[str, bool]:
     """The conditions that hold wherever pytest or unittest starts a function: its fixtures, and
     what sets up its class, have come back."""
     function, owner, fixtures = closure.node, closure.owner, closure.file.fixtures
-    found: dict[str, bool] = {}
-    if fixtures and isinstance(function, ir.Function):
-        if function.name in fixtures or function.name.startswith("test"):
-            for parameter in function.params:
-                fixture = fixtures.get(parameter.name)
-                if fixture is not None:
-                    found.update(required(frame, fixture))
+    first: list[Closure | None] = []
+    if closure.name in fixtures or closure.name.startswith("test"):
+        first += (fixtures.get(parameter.name) for parameter in function.params)
     if owner is not None and closure.name not in _SETUPS:
-        for name in _SETUPS:
-            setup = owner.reached(name)
-            if setup is not None:
-                found.update(required(frame, setup))
+        first += map(owner.reached, _SETUPS)
+    found: dict[str, bool] = {}
+    for each in first:
+        found.update({} if each is None else required(frame, each))
     return found
 
 

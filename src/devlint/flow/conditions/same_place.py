@@ -162,13 +162,11 @@ def _tested_place(frame: Frame, node: ir.Expr) -> Device:
         return value.device if found is None else found.device
     if isinstance(node, ir.Attribute) and node.attr == "type":
         node = node.value
-    named = isinstance(node, (ir.Name, ir.Attribute)) and last_name(node) not in (
-        "is_cuda",
-        "is_cpu",
-    )
+    named = isinstance(node, (ir.Name, ir.Attribute)) and last_name(node) not in _FLAGS
     return as_device(frame.ask(node)) if named else UNKNOWN
 
 
+_FLAGS = ("is_cuda", "is_cpu")
 _PLACED = (Kind.TENSOR, Kind.BATCH, Kind.PLACED, Kind.MODULE)
 
 
@@ -182,10 +180,10 @@ def _owner(frame: Frame, node: ir.Expr) -> ir.Expr | None:
         return None
     if node.attr == "type" and isinstance(node.value, ir.Attribute):
         node = node.value
-    named = isinstance(node.value, (ir.Name, ir.Attribute)) or _is_first_parameter(
-        frame, node.value
-    )
-    return node.value if named and node.attr in ("device", "is_cuda", "is_cpu") else None
+    if node.attr not in ("device", *_FLAGS):
+        return None
+    named = isinstance(node.value, (ir.Name, ir.Attribute))
+    return node.value if named or _is_first_parameter(frame, node.value) else None
 
 
 def _of_text(frame: Frame, node: ir.Expr) -> ir.Expr:

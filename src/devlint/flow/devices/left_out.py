@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.domain.devicestring import spells_device
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
+from devlint.flow.domain.lattice import UNKNOWN, Device, Known
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import NOTHING, TENSORS
 from devlint.flow.facts import Ignored, IgnoredDevice, LeftOut
@@ -95,7 +95,7 @@ def _at_hand(frame: Frame, call: ir.Call, name: str) -> Iterator[ir.Expr]:
 def _is_open(frame: Frame, device: Device) -> bool:
     """Whether a device is one, and isn't known to be an accelerator."""
     device = frame.state.simplify(device)
-    return device not in (UNKNOWN, CPU) and not isinstance(device, Known)
+    return device != UNKNOWN and not isinstance(device, Known)
 
 
 def _names_accelerator(node: ir.Expr | None) -> bool:

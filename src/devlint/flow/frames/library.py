@@ -209,6 +209,17 @@ def named_types(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, set[str]] | None:
     return None
 
 
+def asked_attribute(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, str] | None:
+    """Of what `hasattr(x, "name")` asks, and the name of the attribute."""
+    match node:
+        case ir.Call(
+            func=ir.Name(id="hasattr") as func,
+            args=(subject, ir.Argument(value=ir.Constant(value=str(name)))),
+        ) if is_builtin(frame, func):
+            return subject.value, name
+    return None
+
+
 def dotted(frame: Frame, node: ir.Expr) -> str:
     """The library name that an expression spells (`nn.Linear` -> "torch.nn.Linear"), else ""."""
     return _spelled(frame.look_up, node)
