@@ -3,7 +3,7 @@ in may be anywhere, a test parts two paths (`same_place`)."""
 
 from __future__ import annotations
 
-from devlint.flow.conditions.same_place import asked_before, asks_of_symbol, of_index
+from devlint.flow.conditions.same_place import of_index, unless_taken
 from devlint.flow.domain.lattice import Known
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Value
@@ -13,10 +13,7 @@ from devlint.model import ir
 
 def answered(frame: Frame, node: ir.Expr) -> bool | None:
     """Whether a test of a place holds; None for other tests, and of places that aren't known."""
-    told = _answer(frame, node)
-    if told is None or asks_of_symbol(frame, node):
-        return asked_before(frame, node)
-    return told
+    return unless_taken(frame, node, _answer(frame, node))
 
 
 def _answer(frame: Frame, node: ir.Expr) -> bool | None:

@@ -62,14 +62,10 @@ _HINTS = (DEVICE_ASKED, ACCELERATOR_CHOSEN, HOST_CHOSEN, ARGUMENTS_ON_HOST)
 """What is settled by custom, whatever the condition."""
 
 _TRUTH = Value(Kind.BOOL)
-
-
 _OF_PLACES = (
     Trait.ANSWER, Trait.DEVICE_OF_TENSOR, Trait.INDEX_OF_TENSOR, Trait.TEXT_OF_DEVICE,
     Trait.TYPE_OF_DEVICE
 )  # fmt: skip
-
-
 _SCALARS = (Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.BOOL, Kind.DEVICE, Kind.DTYPE)
 
 
@@ -97,15 +93,13 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
             return implied(frame, inner, holds)
         case ir.Name() | ir.Attribute() if (stored := condition(frame, node)) is not None:
             found = stored.true if holds else stored.false
-            if stored.key is None and (own := key_of(frame, node)) is not None:
-                found += ((own[0], own[1] is holds),)
-            return found + by_name(frame, node, holds)
+            own = _settled_key(frame, node, holds) if stored.key is None else ()
+            return found + own + by_name(frame, node, holds)
         case ir.Compare(left=left) if counts_devices(frame, left):
             return of_count(node, holds)
         case ir.Call() if (asked := asked_attribute(frame, node)) is not None:
             return ((asks_attribute(*asked), holds),)
-    key = key_of(frame, node)
-    found = ((key[0], key[1] is holds),) if key is not None else ()
+    found = _settled_key(frame, node, holds)
     if proves_cuda(frame, node, holds):
         found += ((CUDA_AVAILABLE, True),)
     return found + by_name(frame, node, holds) + of_host(frame, node, holds)
@@ -113,11 +107,14 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
 
 def _not_both(frame: Frame, node: ir.Boolean, positive: bool) -> Settled:
     """That not all of several conditions hold (of an `and`), or fail (of an `or`)."""
-    keys = key_of(frame, node.left), key_of(frame, node.right)
-    if None in keys:
-        return ()
-    literals = ((key[0], key[1] is positive) for key in keys if key is not None)
-    return ((all_of(literals), False),)
+    literals = _settled_key(frame, node.left, positive) + _settled_key(frame, node.right, positive)
+    return ((all_of(literals), False),) if len(literals) == 2 else ()
+
+
+def _settled_key(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
+    """What is settled of the key of a condition, if it has one."""
+    key = key_of(frame, node)
+    return () if key is None else ((key[0], key[1] is holds),)
 
 
 def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:

@@ -59,22 +59,19 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
     return tuple(found.items())
 
 
-def asks_of_symbol(frame: Frame, node: ir.Expr) -> bool:
-    """Whether a test asks where something is of which only a run can tell: what has been found out
-    so far may only be taken to be so."""
+def unless_taken(frame: Frame, node: ir.Expr, told: bool | None) -> bool | None:
+    """Whether a test of a place holds, of which a look at the place has told so much. Of a place
+    that only a run can tell, what has been found out may only be taken to be so: nothing is known
+    but that it is CUDA, where it has been found not to be the host."""
     question = _question(frame, node)
-    return question is not None and isinstance(_tested_place(frame, question[0]), Symbol)
-
-
-def asked_before(frame: Frame, node: ir.Expr) -> bool | None:
-    """Whether a test of CUDA holds on a path on which the place has been found not to be the host:
-    there it is taken to be CUDA, as before."""
-    question = _question(frame, node)
-    if question is None or question[1] != "cuda":
-        return None
-    place = _tested_place(frame, question[0])
-    found = isinstance(place, Symbol) and frame.state.known.get(place.key + ON_HOST) is False
-    return question[2] if found else None
+    if question is None or (told is None and question[1] != "cuda"):
+        return told
+    tested, asked, positive = question
+    place = _tested_place(frame, tested)
+    if not isinstance(place, Symbol):
+        return told
+    is_cuda = asked == "cuda" and frame.state.known.get(place.key + ON_HOST) is False
+    return positive if is_cuda else None
 
 
 def _question(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, str, bool] | None:
