@@ -159,12 +159,9 @@ def _is_device_string(frame: Frame, node: ir.Expr) -> bool:
     if default is None:
         return False
     named = frame.evaluate(default)
-    return named.kind is Kind.STRING and bool(named.data) and _is_named(frame, named)
-
-
-def _is_named(frame: Frame, value: Value) -> bool:
-    text = value.data if isinstance(value.data, str) else ""
-    return isinstance(string_value(frame, text.lower()).device, Known) or text.lower() == "gpu"
+    text = named.data.lower() if isinstance(named.data, str) else ""
+    is_device = text == "gpu" or isinstance(string_value(frame, text).device, Known)
+    return named.kind is Kind.STRING and is_device
 
 
 def default_of(frame: Frame, node: ir.Expr) -> ir.Expr | None:

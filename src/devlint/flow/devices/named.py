@@ -35,19 +35,16 @@ def string_value(frame: Frame, text: str, node: ir.Expr | None = None) -> Value:
 
 def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
     """What a value names where a device is meant; records the use."""
-    device, parsed = as_device(value), None
+    device, literal = as_device(value), node
+    parsed: Known | None = None
     problem: Misspelling | None = None
-    literal: ir.Expr = node
     if (
         value.kind is Kind.STRING
         and isinstance(value.data, str)
         and value.trait is not Trait.TYPE_OF_DEVICE
     ):
-        spelled = parse(value.data, frame.world.device_types)
-        if isinstance(spelled, Known):
-            device = parsed = spelled
-        else:
-            problem = spelled
+        parsed, problem = _parsed(frame, value.data)
+        device = parsed or device
         step = shown(value.trace)
         if step is not None and isinstance(step.node, ir.Expr):
             literal = step.node
@@ -62,6 +59,12 @@ def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
         if value.kind is Kind.UNKNOWN:
             note_unbound(frame, node)
     return device
+
+
+def _parsed(frame: Frame, text: str) -> tuple[Known | None, Misspelling | None]:
+    """The device that a string spells, or what is wrong with it."""
+    spelled = parse(text, frame.world.device_types)
+    return (spelled, None) if isinstance(spelled, Known) else (None, spelled)
 
 
 def note_none(frame: Frame, node: ir.Expr, value: Value) -> None:
@@ -111,30 +114,20 @@ def _record_choices(frame: Frame, node: ir.Expr, via: str) -> None:
             return
     for branch in branches:
         if isinstance(branch, ir.Constant) and isinstance(branch.value, str):
-            spelled = parse(branch.value, frame.world.device_types)
             operand = frame.operand(branch, string_value(frame, branch.value, branch))
-            known, problem = (spelled, None) if isinstance(spelled, Known) else (None, spelled)
-            frame.record(
-                DeviceUse(branch, frame.context(), operand, via, known, problem, choice=True)
-            )
+            told = _parsed(frame, branch.value)
+            frame.record(DeviceUse(branch, frame.context(), operand, via, *told, choice=True))
         else:
             _record_choices(frame, branch, via)
 
 
 def is_dtype_name(value: Value, node: ir.Expr) -> bool:
     """Whether an argument that isn't known is rather a dtype than a device, by its name."""
-    if value.kind is Kind.DTYPE or _is_attribute_of_torch(node):
-        return True
-    last = last_name(node)
-    return bool(means("dtype", last, "variable")) and not is_device_name(node)
-
-
-def _is_attribute_of_torch(node: ir.Expr) -> bool:
-    """Whether it is `getattr(torch, name)`: no device is an attribute of torch."""
     match node:
         case ir.Call(func=ir.Name(id="getattr"), args=(ir.Argument(value=ir.Name(id="torch")), *_)):
-            return True
-    return False
+            return True  # no device is an attribute of torch
+    named = means("dtype", last_name(node), "variable")
+    return value.kind is Kind.DTYPE or (bool(named) and not is_device_name(node))
 
 
 def is_device_name(node: ir.Expr) -> bool:
