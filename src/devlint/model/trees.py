@@ -139,6 +139,16 @@ def last_name(node: ir.Node) -> str:
     return ""
 
 
+def integer(node: ir.Node) -> int | None:
+    """The number that is spelled out: `3`, `-1`."""
+    match node:
+        case ir.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ir.Unary(op="-", operand=ir.Constant(value=int(value))):
+            return -value
+    return None
+
+
 def root_name(node: ir.Node) -> str:
     """`a` of `a`, `a.b`, `a[0].b` and `a.b()`; "" of what begins with no name, as `f(a)`."""
     while True:

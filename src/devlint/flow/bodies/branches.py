@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from devlint.flow.bodies import returns
 from devlint.flow.conditions import choices, implications, narrow, questions
 from devlint.flow.conditions.settled import settled, undecided
@@ -18,7 +16,7 @@ from devlint.flow.domain.value_joins import NAMED, join_values
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import nodes_of
+from devlint.flow.syntax.walk import names_assigned, nodes_of
 from devlint.model import ir
 from devlint.model.trees import called, key, last_name
 from devlint.policy import means
@@ -44,20 +42,13 @@ def branch(frame: Frame, node: ir.If) -> None:
     frame.run(node.body)
     yes = frame.state
     frame.state = no
-    questions.note_built(frame, test, *(yes.env.get(name) for name in _names(node.body)))
+    questions.note_built(frame, test, *map(yes.env.get, names_assigned(node.body)))
     _keep_stored(frame, node, yes)
     narrow.assume(frame, test, False)
     frame.run(node.orelse)
     no, frame.state = frame.state, before
     frame.state = choices.merge_states(frame, yes, no, key, test)
     frame.loop, frame.arm = loop, arm
-
-
-def _names(body: ir.Body) -> Iterator[str]:
-    """The names that the statements of a branch bind."""
-    for statement in body:
-        if isinstance(statement, ir.Assign):
-            yield from (each.id for each in statement.targets if isinstance(each, ir.Name))
 
 
 _EXPECTS = ("pytest.raises", "pytest.warns", "contextlib.suppress")

@@ -3,7 +3,7 @@ in may be anywhere, a test parts two paths (`same_place`)."""
 
 from __future__ import annotations
 
-from devlint.flow.conditions.same_place import asked_before, asks_of_symbol, of_index
+from devlint.flow.conditions.same_place import of_index, unless_taken
 from devlint.flow.domain.lattice import Known
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Value
@@ -13,10 +13,7 @@ from devlint.model import ir
 
 def answered(frame: Frame, node: ir.Expr) -> bool | None:
     """Whether a test of a place holds; None for other tests, and of places that aren't known."""
-    told = _answer(frame, node)
-    if told is None or asks_of_symbol(frame, node):
-        return asked_before(frame, node)
-    return told
+    return unless_taken(frame, node, _answer(frame, node))
 
 
 def _answer(frame: Frame, node: ir.Expr) -> bool | None:
@@ -47,19 +44,19 @@ def _place(frame: Frame, value: Value, *kinds: Kind) -> Known | None:
 
 def _is_one_of(frame: Frame, tested: Value, right: ir.Expr) -> bool | None:
     """Whether a device, its type or its text is one of those that stand on the right."""
+    place = _place(frame, tested, Kind.DEVICE, Kind.STRING)
+    if place is None:
+        return None
     items = right.items if isinstance(right, ir.Display) else (right,)
     if tested.kind is Kind.DEVICE:
-        place = _place(frame, tested, Kind.DEVICE)
-        others = [frame.ask(item) for item in items] if place is not None else []
-        known = [each.device for each in others if each.kind is Kind.DEVICE]
-        devices = [each for each in known if isinstance(each, Known)]
-        if place is None or len(devices) < len(others):
+        others = [each for each in map(frame.ask, items) if each.kind is Kind.DEVICE]
+        devices = [each.device for each in others if isinstance(each.device, Known)]
+        if len(devices) < len(items):
             return None
         answers = [_is_same(place, each) for each in devices]
         return True if True in answers else None if None in answers else False
-    place = _place(frame, tested, Kind.STRING)
     texts = [item.value for item in items if isinstance(item, ir.Constant)]
-    if place is None or len(texts) != len(items):
+    if len(texts) < len(items):
         return None
     if tested.trait is Trait.TYPE_OF_DEVICE or place.type == "cpu":
         return place.type in texts

@@ -11,6 +11,8 @@ from devlint.flow.frames.library import dotted
 from devlint.model import ir
 from devlint.model.trees import words
 
+ON_CUDA_ALONE = frozenset(("nccl", "rccl"))
+"""Backends of process groups that raise where there is no GPU."""
 _OPPOSITE = {">": "<=", ">=": "<", "==": "!=", "!=": "==", "<": ">=", "<=": ">"}
 
 
@@ -42,10 +44,6 @@ def proves_cuda(frame: Frame, node: ir.Expr, holds: bool) -> bool:
             asked = dotted(frame, func).endswith("is_cuda_available")
             return holds and (asked or counts_devices(frame, node))
     return False
-
-
-ON_CUDA_ALONE = frozenset(("nccl", "rccl"))
-"""Backends of process groups that raise where there is no GPU."""
 
 
 def counts_devices(frame: Frame, node: ir.Expr) -> bool:

@@ -13,8 +13,9 @@ from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Loss, LossyDefault
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
+from devlint.flow.syntax.walk import parameter_named
 from devlint.model import ir
-from devlint.model.trees import last_name
+from devlint.model.trees import integer, last_name
 from devlint.policy import means
 
 _NO_CHOICE = ("meta", "mtia")
@@ -26,13 +27,13 @@ def look_at(frame: Frame, node: ir.Boolean, values: list[Value]) -> None:
     left, right = node.left, node.right
     if isinstance(left, ir.Boolean):
         return
+    kept, default = (left, values[-2]), (right, values[-1])
     if _is_lossy_index(left, values[-2], right, values[-1]) and not frame.testing:
-        kept = (left, values[-2])
-        _tell(frame, node, Loss.INDEX, kept, (right, values[-1]), *_rows(left, *_INDICES))
+        _tell(frame, node, Loss.INDEX, kept, default, *_rows(left, *_INDICES))
     elif _names_device(right) and isinstance(left, ir.Compare) and _asks_for_device(left):
-        _tell(frame, right, Loss.ALWAYS, (left, values[-2]), (right, values[-1]))
+        _tell(frame, right, Loss.ALWAYS, kept, default)
     elif _names_device(left):
-        _tell(frame, left, Loss.ALWAYS, (right, values[-1]), (left, values[-2]))
+        _tell(frame, left, Loss.ALWAYS, default, kept)
 
 
 def look_at_choice(frame: Frame, node: ir.Conditional) -> None:
@@ -86,32 +87,21 @@ def _is_lossy_index(left: ir.Expr, value: Value, right: ir.Expr, default: Value)
     if not name or value.kind not in _MAY_BE_INDEX:
         return False
     of_device = isinstance(left, ir.Attribute) and name == "index" and _is_device(left.value, value)
-    if _number(right) == -1:
-        may_be = means("device-or-index", name, "variable")
-        return of_device or bool(may_be or means("device-index", name, "variable"))
-    if not of_device and not means("device-index", name, "variable"):
+    number = integer(right)
+    may_be = _INDICES if number == -1 else ("device-index",)
+    if not of_device and not any(means(each, name, "variable") for each in may_be):
         return False
-    number = _number(right)
     if number is not None:
         return number != 0
-    device = default.kind in (Kind.DEVICE, Kind.STRING) and default.device != UNKNOWN
     if isinstance(right, ir.Call) and last_name(right.func) == "current_device":
         return True
+    device = default.kind in (Kind.DEVICE, Kind.STRING) and default.device != UNKNOWN
     return device or (of_device and bool(means("counter", last_name(right), "variable")))
 
 
 def _is_device(node: ir.Expr, index: Value) -> bool:
     named = means("about-devices", last_name(node), "variable")
     return index.trait is Trait.INDEX_OF_DEVICE or bool(named)
-
-
-def _number(node: ir.Expr) -> int | None:
-    match node:
-        case ir.Constant(value=int(value)) if not isinstance(value, bool):
-            return value
-        case ir.Unary(op="-", operand=ir.Constant(value=int(value))):
-            return -value
-    return None
 
 
 # --- a device ------------------------------------------------------------------------------------
@@ -169,12 +159,9 @@ def _is_device_string(frame: Frame, node: ir.Expr) -> bool:
     if default is None:
         return False
     named = frame.evaluate(default)
-    return named.kind is Kind.STRING and bool(named.data) and _is_named(frame, named)
-
-
-def _is_named(frame: Frame, value: Value) -> bool:
-    text = value.data if isinstance(value.data, str) else ""
-    return isinstance(string_value(frame, text.lower()).device, Known) or text.lower() == "gpu"
+    text = named.data.lower() if isinstance(named.data, str) else ""
+    is_device = text == "gpu" or isinstance(string_value(frame, text).device, Known)
+    return named.kind is Kind.STRING and is_device
 
 
 def default_of(frame: Frame, node: ir.Expr) -> ir.Expr | None:
@@ -182,6 +169,5 @@ def default_of(frame: Frame, node: ir.Expr) -> ir.Expr | None:
     function = frame.function
     if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
         return None
-    if frame.file.scan(function).assigned[node.id]:
-        return None
-    return next((p.default for p in function.params if p.name == node.id), None)
+    found = None if frame.binds(node.id) else parameter_named(function, node.id)
+    return None if found is None else found.default

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from devlint.flow.domain.values import Condition, Value
+from devlint.flow.domain.values import Condition
 from devlint.flow.facts import Guard
 from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.walk import names_assigned
 from devlint.model import ir
 from devlint.model.trees import called, dotted_name, words
 from devlint.policy import means
@@ -34,9 +35,7 @@ def _defines_kernel(node: ir.Stmt) -> bool:
 
 def guard_of(outer: Guard, decorators: tuple[ir.Expr, ...], frame: Frame) -> Guard:
     """The guard of what these decorators stand on."""
-    if outer is not Guard.NONE:
-        return outer
-    if any(needs_accelerator(frame, decorator) for decorator in decorators):
+    if outer is Guard.NONE and any(needs_accelerator(frame, each) for each in decorators):
         return Guard.CHOSEN
     return outer
 
@@ -59,19 +58,12 @@ def _stored(frame: Frame, node: ir.Expr) -> ir.Expr | None:
     """What the file's top level stores under a name, once; else None."""
     if not isinstance(node, ir.Name):
         return None
-    found = [
-        statement.value
-        for statement in frame.file.body
-        if isinstance(statement, ir.Assign)
-        and any(isinstance(each, ir.Name) and each.id == node.id for each in statement.targets)
-    ]
+    assigns = (each for each in frame.file.body if isinstance(each, ir.Assign))
+    found = [each.value for each in assigns if node.id in names_assigned((each,))]
     return found[0] if len(found) == 1 else None
 
 
 def _is_condition(frame: Frame, node: ir.Expr) -> bool:
-    value: Value | None = frame.look_up(node.id) if isinstance(node, ir.Name) else None
-    return (
-        value is not None
-        and isinstance(value.data, Condition)
-        and bool((*value.data.true, *value.data.false))
-    )
+    value = frame.look_up(node.id) if isinstance(node, ir.Name) else None
+    found = None if value is None else value.data
+    return isinstance(found, Condition) and bool(found.true or found.false)

@@ -32,12 +32,16 @@ def by_name(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
 
 
 def _hint(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
-    if not any(map(is_about_devices, words(node))) or _lets_host_through(frame, node, holds):
+    if not any(map(is_about_devices, words(node))):
         return ()
     if isinstance(node, ir.Compare) and node.op in ("<", "<="):
         negative = is_one_of(frame, node.right, _LEAST_INDICES)
     elif isinstance(node, ir.Compare):
-        of_none = any(is_one_of(frame, each, _NO_ACCELERATOR) for each in _compared(node))
+        among = isinstance(node.right, ir.Display)
+        compared = node.right.items if isinstance(node.right, ir.Display) else (node.right,)
+        of_none = any(is_one_of(frame, each, _NO_ACCELERATOR) for each in compared)
+        if of_none and among and (node.op, holds) in (("in", True), ("not in", False)):
+            return ()  # it is one of several, of which one is the host, or none
         negative = (node.op in ("==", "is", "in")) is of_none and node.op in _EQUALITIES
     else:
         negative = asks_for_host(identity(called(node)))
@@ -45,20 +49,6 @@ def _hint(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
             return (DEVICE_ASKED, holds), (HOST_CHOSEN, True)
     asked = ((DEVICE_ASKED, holds),)
     return (*asked, (ACCELERATOR_CHOSEN, True)) if holds is not negative else asked
-
-
-def _lets_host_through(frame: Frame, node: ir.Expr, holds: bool) -> bool:
-    """Whether a device is one of several, where that holds, of which one is the host, or none."""
-    match node:
-        case ir.Compare(op="in" | "not in" as op, right=ir.Display()):
-            among = holds is (op == "in")
-            return among and any(is_one_of(frame, e, _NO_ACCELERATOR) for e in _compared(node))
-    return False
-
-
-def _compared(node: ir.Compare) -> tuple[ir.Expr, ...]:
-    """What something is compared with: itself, or each of several."""
-    return node.right.items if isinstance(node.right, ir.Display) else (node.right,)
 
 
 def is_one_of(frame: Frame, node: ir.Expr, values: tuple[object, ...]) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from devlint.flow.conditions.answered import answered
 from devlint.flow.conditions.cuda_proofs import counted, counts_devices, of_count, proves_cuda
 from devlint.flow.conditions.hints import by_name, is_one_of
@@ -23,7 +26,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
 from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import condition, dotted, dotted_types, is_builtin, stored
+from devlint.flow.frames.library import asked_attribute, condition, dotted, dotted_types, stored
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import is_named
@@ -59,14 +62,10 @@ _HINTS = (DEVICE_ASKED, ACCELERATOR_CHOSEN, HOST_CHOSEN, ARGUMENTS_ON_HOST)
 """What is settled by custom, whatever the condition."""
 
 _TRUTH = Value(Kind.BOOL)
-
-
 _OF_PLACES = (
     Trait.ANSWER, Trait.DEVICE_OF_TENSOR, Trait.INDEX_OF_TENSOR, Trait.TEXT_OF_DEVICE,
     Trait.TYPE_OF_DEVICE
 )  # fmt: skip
-
-
 _SCALARS = (Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.BOOL, Kind.DEVICE, Kind.DTYPE)
 
 
@@ -94,18 +93,13 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
             return implied(frame, inner, holds)
         case ir.Name() | ir.Attribute() if (stored := condition(frame, node)) is not None:
             found = stored.true if holds else stored.false
-            if stored.key is None and (own := key_of(frame, node)) is not None:
-                found += ((own[0], own[1] is holds),)
-            return found + by_name(frame, node, holds)
+            own = _settled_key(frame, node, holds) if stored.key is None else ()
+            return found + own + by_name(frame, node, holds)
         case ir.Compare(left=left) if counts_devices(frame, left):
             return of_count(node, holds)
-        case ir.Call(
-            func=ir.Name(id="hasattr") as func,
-            args=(_, ir.Argument(value=ir.Constant(value=str(attr)))),
-        ) if is_builtin(frame, func):
-            return ((asks_attribute(node.args[0].value, attr), holds),)
-    key = key_of(frame, node)
-    found = ((key[0], key[1] is holds),) if key is not None else ()
+        case ir.Call() if (asked := asked_attribute(frame, node)) is not None:
+            return ((asks_attribute(*asked), holds),)
+    found = _settled_key(frame, node, holds)
     if proves_cuda(frame, node, holds):
         found += ((CUDA_AVAILABLE, True),)
     return found + by_name(frame, node, holds) + of_host(frame, node, holds)
@@ -113,11 +107,14 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
 
 def _not_both(frame: Frame, node: ir.Boolean, positive: bool) -> Settled:
     """That not all of several conditions hold (of an `and`), or fail (of an `or`)."""
-    keys = key_of(frame, node.left), key_of(frame, node.right)
-    if None in keys:
-        return ()
-    literals = ((key[0], key[1] is positive) for key in keys if key is not None)
-    return ((all_of(literals), False),)
+    literals = _settled_key(frame, node.left, positive) + _settled_key(frame, node.right, positive)
+    return ((all_of(literals), False),) if len(literals) == 2 else ()
+
+
+def _settled_key(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
+    """What is settled of the key of a condition, if it has one."""
+    key = key_of(frame, node)
+    return () if key is None else ((key[0], key[1] is holds),)
 
 
 def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
@@ -128,13 +125,15 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
         case ir.Unary(op="not", operand=operand):
             key = key_of(frame, operand)
             return None if key is None else (key[0], not key[1])
+        case ir.Call() if (asked := asked_attribute(frame, node)) is not None:
+            subject, attr = asked  # one that isn't there is left out, as one that is None is
+            has_key = is_named(subject) and not is_about_devices(attr)
+            return (f"{identity(subject)}.{attr}{IS_NONE}", False) if has_key else None
         case ir.Call(func=func):
             name = dotted(frame, func)
-            if name == "builtins.hasattr":
-                return _has(node)
-            return (
-                (f"{name}()", True) if name.endswith(".is_available") else _type(frame, node, name)
-            )
+            if name in ("builtins.isinstance", "torch.is_tensor"):
+                return _remembered(frame, node, _asked_type)
+            return (f"{name}()", True) if name.endswith(".is_available") else None
         case ir.Attribute() if (stored := condition(frame, node)) is not None and stored.key:
             return stored.key
         case ir.Name(id=name):
@@ -150,28 +149,26 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
             if some is not None and none is (not some):
                 return CUDA_AVAILABLE, some
             return counted(node)
+        case ir.Compare(op="is" | "is not" as op, left=ir.Name(id=name), right=ir.Constant(None)):
+            absent = _absent_argument(frame, name)
+            if absent is not None:
+                return absent + IS_NONE, op == "is"
         case ir.Compare(op=">", left=left, right=ir.Constant(value=0)) if _is_truth(frame, left):
             return key_of(frame, left)
-    absent = absent_argument(frame, node)
-    if absent is not None:
-        return f"{absent}{IS_NONE}", node.op == "is"  # type: ignore[attr-defined]
-    words = frame.file.words
-    if node not in words:
-        words[node] = _words(frame, node)
-    key = words[node]
+    key = _remembered(frame, node, _words)
     if key is not None and _found_out(frame, node):
         return local_name(frame, key[0]), key[1]
     return key
 
 
-def _has(node: ir.Call) -> tuple[str, bool] | None:
-    """The key of a test whether something has an attribute: one that isn't there is left out, as
-    one that is None is."""
-    match node.args:
-        case (ir.Argument(value=subject), ir.Argument(value=ir.Constant(value=str(name)))):
-            asked = is_named(subject) and not is_about_devices(name)
-            return (f"{identity(subject)}.{name}{IS_NONE}", False) if asked else None
-    return None
+def _remembered(
+    frame: Frame, node: ir.Expr, look: Callable[[Frame, Any], tuple[str, bool] | None]
+) -> tuple[str, bool] | None:
+    """What a look at the words of a condition gives; worked out once for each."""
+    words = frame.file.words
+    if node not in words:
+        words[node] = look(frame, node)
+    return words[node]
 
 
 def parting(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
@@ -211,23 +208,13 @@ def _is_truth(frame: Frame, node: ir.Expr) -> bool:
     return value is not None and (value.kind is Kind.BOOL or isinstance(value.data, Condition))
 
 
-def _type(frame: Frame, node: ir.Call, name: str) -> tuple[str, bool] | None:
-    """The key of a test whether an argument is a tensor, or something of which one may be made."""
-    if name not in ("builtins.isinstance", "torch.is_tensor"):
-        return None
-    if node not in frame.file.words:
-        frame.file.words[node] = _asked_type(frame, node)
-    return frame.file.words[node]
-
-
 def _asked_type(frame: Frame, node: ir.Call) -> tuple[str, bool] | None:
+    """The key of a test whether an argument is a tensor, or something of which one may be made."""
     subject = node.args[0].value if node.args else node
     text = ir.render(node, 200)
     if not isinstance(subject, ir.Name) or len(text) > LONGEST:
         return None
-    if len(node.args) == 1:
-        return f"not {text}", False
-    names = dotted_types(frame, node.args[1].value)
+    names = dotted_types(frame, node.args[1].value) if len(node.args) > 1 else {"torch.Tensor"}
     if names == {"torch.Tensor"}:
         return f"not {text}", False
     return (text, True) if names <= _MADE_TENSORS_OF else None
@@ -243,40 +230,31 @@ _MADE_TENSORS_OF = frozenset(
 _MAY_BE_ABSENT = (Kind.UNKNOWN, Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 
 
-def absent_argument(frame: Frame, node: ir.Expr) -> str | None:
-    """The name of which `node` asks whether it is None: most likely an argument that may be left
-    out, for which the branch puts in a default. Who calls may know it by another name."""
-    match node:
-        case ir.Compare(op="is" | "is not", left=ir.Name(id=name), right=ir.Constant(value=None)):
-            value = frame.look_up(name)
-            if value is None or value.kind not in _MAY_BE_ABSENT:
-                return None
-            if frame.caller is not None and isinstance(value.data, Path):
-                return value.data.text
-            return name
-    return None
+def _absent_argument(frame: Frame, name: str) -> str | None:
+    """The name, as who calls knows it, of what is asked whether it is None: most likely an argument
+    that may be left out, for which the branch puts in a default."""
+    value = frame.look_up(name)
+    if value is None or value.kind not in _MAY_BE_ABSENT:
+        return None
+    if frame.caller is not None and isinstance(value.data, Path):
+        return value.data.text
+    return name
 
 
 def _is_stable(frame: Frame, node: ir.Expr) -> bool:
-    """Whether an expression names parameters, constants and attributes only."""
+    """Whether an expression names parameters, constants and attributes only. What the running
+    function binds itself may differ next time."""
     match node:
         case ir.Constant():
             return True
         case ir.Name(id=name):
-            return not _is_assigned(frame, name)
+            return not frame.binds(name)
         case ir.Attribute(value=value):
             return _is_stable(frame, value)
         case ir.Subscript(value=value, index=ir.Constant()):
             return _is_stable(frame, value)
         case ir.Compare(left=left, right=right):
             return _is_stable(frame, left) and _is_stable(frame, right)
-    return False
-
-
-def _is_assigned(frame: Frame, name: str) -> bool:
-    """Whether the running function assigns the name itself (then it may differ next time)."""
-    if isinstance(frame.function, ir.Function):
-        return frame.file.scan(frame.function).assigned[name] > 0
     return False
 
 

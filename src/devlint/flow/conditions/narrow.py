@@ -20,23 +20,32 @@ from devlint.flow.domain.paths import (
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import asked_types, dotted, dotted_types, is_tensor_class, stored
+from devlint.flow.frames.library import (
+    asked_attribute,
+    asked_types,
+    dotted,
+    dotted_types,
+    is_tensor_class,
+    named_types,
+    stored,
+)
 from devlint.model import ir
 from devlint.torchapi.spellings import place_of_type
 
 
 def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:
     """Enter a branch in which a condition holds, or doesn't."""
-    for key, value in implied(frame, node, holds):
-        frame.state.known[key] = value
+    frame.state.known.update(implied(frame, node, holds))
     _narrow(frame, node, holds)
 
 
 def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
     node = meaning(frame, node)
     match node:
-        case ir.Compare(left=ir.Name(id=name)) if index := _index_of_tensor(frame, name):
-            frame.state.env[name] = index.but(trait=None)  # who compares it knows that it may be -1
+        case ir.Compare(left=ir.Name(id=name)) if (
+            value := frame.look_up(name) or NOTHING
+        ).trait is Trait.INDEX_OF_TENSOR:
+            frame.state.env[name] = value.but(trait=None)  # who compares it knows that it may be -1
         case ir.Unary(op="not", operand=operand):
             _narrow(frame, operand, not holds)
         case ir.Boolean(op=op, left=left, right=right) if (op == "and") is holds:
@@ -57,30 +66,20 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
             _narrow_to_parameter(frame, subject)
         case ir.Call() if (asked := asked_types(frame, node)) is not None:
             _narrow_instance(frame, *asked, holds)
-        case ir.Call(func=func, args=(subject,)) if dotted(frame, func) == "torch.is_tensor":
+        case ir.Call(func=func, args=args):
             unions.forget(frame, node)
-            if holds:
-                _narrow_to_tensor(frame, subject.value)
-        case ir.Call():
-            unions.forget(frame, node)
+            if holds and len(args) == 1 and dotted(frame, func) == "torch.is_tensor":
+                _narrow_to_tensor(frame, args[0].value)
 
 
 def leaves_the_rest(frame: Frame, test: ir.Expr, other: ir.Expr) -> bool:
     """Whether `other` is what a test has found to be no tensor: `v` of
     `v.to(device) if torch.is_tensor(v) else v`. All tensors are what the other branch gives."""
-    asked = asked_types(frame, test)
-    match test:
-        case _ if asked is not None:
-            subject, names = asked[0], dotted_types(frame, asked[1])
-            tensors = bool(names) and all(map(is_tensor_class, names))
-        case ir.Call(func=func, args=(given,)) if dotted(frame, func) == "torch.is_tensor":
-            subject, tensors = given.value, True
-        case ir.Call(func=func, args=(given, ir.Argument(value=ir.Constant(value="to")))) if (
-            dotted(frame, func) == "builtins.hasattr"
-        ):
-            subject, tensors = given.value, True
-        case _:
-            return False
+    subject, attr = asked_attribute(frame, test) or (None, "")
+    tensors = attr == "to"
+    if subject is None:
+        subject, names = named_types(frame, test) or (None, set[str]())
+        tensors = bool(names) and all(map(is_tensor_class, names))
     same = isinstance(subject, ir.Name) and isinstance(other, ir.Name) and subject.id == other.id
     return tensors and same
 
@@ -91,11 +90,10 @@ def _narrow_to_none(frame: Frame, subject: ir.Expr) -> None:
         case ir.Name(id=name):
             frame.state.env[name] = NONE
         case ir.Attribute(value=ir.Name(id=name), attr=attr):
-            owner = frame.look_up(name)
-            found = None if owner is None else frame.object(owner)
-            if owner is not None and found is not None:
-                if attr in found.entries and found.entries[attr].kind is Kind.TENSOR:
-                    frame.update(owner, found.with_entry(attr, NONE))
+            owner = frame.look_up(name) or NOTHING
+            found = frame.object(owner)
+            if found is not None and found.entries.get(attr, NOTHING).kind is Kind.TENSOR:
+                frame.update(owner, found.with_entry(attr, NONE))
 
 
 def _narrow_to_another(frame: Frame, subject: ir.Expr, others: Sequence[ir.Expr]) -> None:
@@ -106,14 +104,7 @@ def _narrow_to_another(frame: Frame, subject: ir.Expr, others: Sequence[ir.Expr]
         return
     value = frame.ask(subject)
     if value.kind is Kind.STRING and value.data in texts:
-        bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
-        bound[path] = path_value(path)
-
-
-def _index_of_tensor(frame: Frame, name: str) -> Value | None:
-    """What a name stands for, where that is what `get_device()` gave."""
-    value = frame.look_up(name)
-    return value if value is not None and value.trait is Trait.INDEX_OF_TENSOR else None
+        frame.state.narrow(subject, path_value(path))
 
 
 _PLAIN_TYPES: Mapping[str, Kind] = {
@@ -124,17 +115,13 @@ _PLAIN_TYPES: Mapping[str, Kind] = {
 
 def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:
     """What a test of its type tells of a name, and of others that stand for the same argument."""
-    env = frame.state.env
-    before = env.get(subject.id) if isinstance(subject, ir.Name) else None
-    others = [] if before is None else [n for n, value in env.items() if value is before]
+    env, name = frame.state.env, subject.id if isinstance(subject, ir.Name) else ""
+    before = env.get(name, NOTHING)
+    given = isinstance(before.data, Path) or before.origin in (Origin.INPUT, Origin.FOLLOWS)
+    others = [each for each, value in env.items() if value is before] if given else []
     _narrow_itself(frame, subject, types, holds)
-    if isinstance(subject, ir.Name) and before is not None and _is_given(before):
-        for name in others:
-            env[name] = env[subject.id]
-
-
-def _is_given(value: Value) -> bool:
-    return isinstance(value.data, Path) or value.origin in (Origin.INPUT, Origin.FOLLOWS)
+    for each in others:
+        env[each] = env[name]
 
 
 def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:
@@ -144,9 +131,7 @@ def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) 
     if isinstance(subject, ir.Name) and unions.narrow_instance(frame, subject.id, names, holds):
         return
     if holds and names == {"builtins.str"}:
-        bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
-        if path := identity(subject):
-            bound[path] = _as_string(frame, subject)
+        frame.state.narrow(subject, _as_string(frame, subject))
         return
     if holds and names and all(map(is_tensor_class, names)):
         _narrow_to_tensor(frame, subject)
@@ -165,7 +150,7 @@ def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) 
     elif holds and (place := _place_of_types(names)) != UNKNOWN:
         told = Step(Sort.TYPE_ASKED, subject)
         frame.state.env[subject.id] = Value(Kind.TENSOR, place, origin=Origin.MOVED, trace=told)
-    elif holds and value is not None and value.kind in (Kind.BATCH, Kind.TENSOR, Kind.PLACED):
+    elif holds and value is not None and value.kind in TENSORS:
         stays = value.kind is Kind.TENSOR and not _is_mapping(frame, value, names)
         frame.state.env[subject.id] = value if stays else NOTHING
     elif not holds and value is not None and value.kind is Kind.NDARRAY in plain:
@@ -223,5 +208,4 @@ def _narrow_to_parameter(frame: Frame, subject: ir.Expr) -> None:
     hold in its place, which goes along."""
     value = stored(frame, subject)
     if value is not None and value.kind is Kind.TENSOR and value.origin is Origin.ATTRIBUTE:
-        bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
-        bound[identity(subject)] = Value(Kind.TENSOR, UNKNOWN, grad=True)
+        frame.state.narrow(subject, Value(Kind.TENSOR, UNKNOWN, grad=True))

@@ -7,6 +7,7 @@ from typing import Any
 
 from devlint.flow.domain.values import Kind
 from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 
 
@@ -21,8 +22,9 @@ def meaning(frame: Frame, node: ir.Expr) -> ir.Expr:
         case _:
             return node
     owner = frame.look_up(this.id)
-    is_object = owner is not None and owner.kind in (Kind.INSTANCE, Kind.MODULE)
-    info = frame.class_of(owner) if owner is not None and is_object else None
+    if owner is None or owner.kind not in (Kind.INSTANCE, Kind.MODULE):
+        return node
+    info = frame.class_of(owner)
     method = None if info is None else info.method(attr)
     if method is None or method[0].file is not frame.file:
         return node
@@ -31,8 +33,8 @@ def meaning(frame: Frame, node: ir.Expr) -> ir.Expr:
     meanings, key = frame.file.meanings, (node, method[1])
     if key not in meanings:
         returned = _returned(method[1])
-        name = method[1].params[0].name
-        meanings[key] = node if returned is None else _renamed(returned, name, this.id)
+        own = first_parameter(method[1])
+        meanings[key] = node if returned is None else _renamed(returned, own, this.id)
     return meanings[key]
 
 

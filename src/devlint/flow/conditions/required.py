@@ -49,18 +49,14 @@ def before(frame: Frame, closure: Closure) -> dict[str, bool]:
     """The conditions that hold wherever pytest or unittest starts a function: its fixtures, and
     what sets up its class, have come back."""
     function, owner, fixtures = closure.node, closure.owner, closure.file.fixtures
-    found: dict[str, bool] = {}
-    if fixtures and isinstance(function, ir.Function):
-        if function.name in fixtures or function.name.startswith("test"):
-            for parameter in function.params:
-                fixture = fixtures.get(parameter.name)
-                if fixture is not None:
-                    found.update(required(frame, fixture))
+    first: list[Closure | None] = []
+    if closure.name in fixtures or closure.name.startswith("test"):
+        first += (fixtures.get(parameter.name) for parameter in function.params)
     if owner is not None and closure.name not in _SETUPS:
-        for name in _SETUPS:
-            setup = owner.reached(name)
-            if setup is not None:
-                found.update(required(frame, setup))
+        first += map(owner.reached, _SETUPS)
+    found: dict[str, bool] = {}
+    for each in first:
+        found.update({} if each is None else required(frame, each))
     return found
 
 
@@ -112,12 +108,8 @@ def _proved(frame: Frame, statement: ir.Stmt) -> Iterator[tuple[str, bool]]:
             known = implications.implied(frame, test, False)
         case ir.Assert(test=test):
             known = implications.implied(frame, test, True)
-        case ir.Evaluate(value=ir.Call() as call) if names_backend_of_cuda(call):
-            yield CUDA_AVAILABLE, True
-            return
-        case ir.Evaluate(value=ir.Call() as call) if _is_group_of_cuda(frame, call):
-            yield CUDA_AVAILABLE, True
-            return
+        case ir.Evaluate(value=ir.Call() as call) if _sets_up_cuda(frame, call):
+            known = ((CUDA_AVAILABLE, True),)
         case ir.Evaluate(value=ir.Call(func=ir.Name(id=name))):
             value = frame.look_up(name)
             if value is not None and isinstance(value.data, Closure):
@@ -131,14 +123,19 @@ def _proved(frame: Frame, statement: ir.Stmt) -> Iterator[tuple[str, bool]]:
 
 
 def starts_on_cuda(frame: Frame, function: ir.Function) -> bool:
-    """Whether a function starts processes that work together on CUDA: before that, too, nothing in
-    it is meant for another machine."""
-    calls = (each.value for each in function.body if isinstance(each, ir.Evaluate))
-    return any(isinstance(call, ir.Call) and _is_group_of_cuda(frame, call) for call in calls)
+    """Whether a function, or a part of it, starts processes that work together on CUDA: before
+    that, too, nothing in it is meant for another machine."""
+    for call in (getattr(each, "value", None) for each in function.body):
+        if isinstance(call, ir.Call):
+            if dotted(frame, call.func) == _STARTS_GROUP and _sets_up_cuda(frame, call):
+                return True
+            part = frame.file.parts.get(last_name(call.func))
+            if part is not None and part is not function and starts_on_cuda(frame, part):
+                return True
+    return False
 
 
-def _is_group_of_cuda(frame: Frame, call: ir.Call) -> bool:
-    return dotted(frame, call.func) == _STARTS_GROUP and _backend(call.args) in ON_CUDA_ALONE
+_STARTS_GROUP = "torch.distributed.init_process_group"
 
 
 def names_backend_of_cuda(call: ir.Call) -> bool:
@@ -150,14 +147,17 @@ def names_backend_of_cuda(call: ir.Call) -> bool:
     return False
 
 
-_STARTS_GROUP = "torch.distributed.init_process_group"
 _BACKENDS = ("backend", "dist_backend")
 
 
-def _backend(args: tuple[ir.Argument, ...]) -> object:
-    """The backend of a process group, where it is spelled out."""
-    named = [a for a in args if a.keyword == "backend"] or [a for a in args[:1] if not a.keyword]
-    return named[0].value.value if named and isinstance(named[0].value, ir.Constant) else None
+def _sets_up_cuda(frame: Frame, call: ir.Call) -> bool:
+    """The same; the function that starts a group takes its backend by position, too."""
+    match call.args:
+        case (ir.Argument(keyword=None, value=ir.Constant(value=backend)), *_) if (
+            dotted(frame, call.func) == _STARTS_GROUP
+        ):
+            return backend in ON_CUDA_ALONE
+    return names_backend_of_cuda(call)
 
 
 def _ends(frame: Frame, statement: ir.Stmt) -> bool:

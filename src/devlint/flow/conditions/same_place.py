@@ -6,7 +6,7 @@ from __future__ import annotations
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST, all_of
 from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Known, Symbol, symbols, ways_to
-from devlint.flow.domain.paths import as_device, identity
+from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Settled, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import is_builtin
@@ -44,7 +44,8 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
         found.update(_of_choice(place, asked, holds))
         if on_host:
             found.update((each.key + ON_HOST, True) for each in symbols(place))  # whichever it is
-    if on_host and _is_argument(frame, _owner(frame, tested)):
+    owner = _owner(frame, tested)
+    if on_host and isinstance(owner, ir.Name) and frame.takes(owner.id):
         found[ARGUMENTS_ON_HOST] = True
     if isinstance(place, Symbol):
         key = place.key + ON_HOST
@@ -58,22 +59,19 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
     return tuple(found.items())
 
 
-def asks_of_symbol(frame: Frame, node: ir.Expr) -> bool:
-    """Whether a test asks where something is of which only a run can tell: what has been found out
-    so far may only be taken to be so."""
+def unless_taken(frame: Frame, node: ir.Expr, told: bool | None) -> bool | None:
+    """Whether a test of a place holds, of which a look at the place has told so much. Of a place
+    that only a run can tell, what has been found out may only be taken to be so: nothing is known
+    but that it is CUDA, where it has been found not to be the host."""
     question = _question(frame, node)
-    return question is not None and isinstance(_tested_place(frame, question[0]), Symbol)
-
-
-def asked_before(frame: Frame, node: ir.Expr) -> bool | None:
-    """Whether a test of CUDA holds on a path on which the place has been found not to be the host:
-    there it is taken to be CUDA, as before."""
-    question = _question(frame, node)
-    if question is None or question[1] != "cuda":
-        return None
-    place = _tested_place(frame, question[0])
-    found = isinstance(place, Symbol) and frame.state.known.get(place.key + ON_HOST) is False
-    return question[2] if found else None
+    if question is None or (told is None and question[1] != "cuda"):
+        return told
+    tested, asked, positive = question
+    place = _tested_place(frame, tested)
+    if not isinstance(place, Symbol):
+        return told
+    is_cuda = asked == "cuda" and frame.state.known.get(place.key + ON_HOST) is False
+    return positive if is_cuda else None
 
 
 def _question(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, str, bool] | None:
@@ -115,15 +113,10 @@ def host_key(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     """The key of the condition that a place which only a run can tell is the host
     (`device.type == "cpu"`), and whether `node` is true where it holds."""
     question = _question(frame, node)
-    place = UNKNOWN if question is None else _tested_place(frame, question[0])
-    if question is None or question[1] != "cpu" or not isinstance(place, Symbol):
+    if question is None or question[1] != "cpu":
         return None
-    return place.key + ON_HOST, question[2]
-
-
-def _is_argument(frame: Frame, node: ir.Expr | None) -> bool:
-    """Whether a node names what the running function was given."""
-    return isinstance(node, ir.Name) and frame.takes(node.id)
+    place = _tested_place(frame, question[0])
+    return (place.key + ON_HOST, question[2]) if isinstance(place, Symbol) else None
 
 
 def _asked(frame: Frame, node: ir.Expr) -> str:
@@ -166,13 +159,11 @@ def _tested_place(frame: Frame, node: ir.Expr) -> Device:
         return value.device if found is None else found.device
     if isinstance(node, ir.Attribute) and node.attr == "type":
         node = node.value
-    named = isinstance(node, (ir.Name, ir.Attribute)) and last_name(node) not in (
-        "is_cuda",
-        "is_cpu",
-    )
+    named = isinstance(node, (ir.Name, ir.Attribute)) and last_name(node) not in _FLAGS
     return as_device(frame.ask(node)) if named else UNKNOWN
 
 
+_FLAGS = ("is_cuda", "is_cpu")
 _PLACED = (Kind.TENSOR, Kind.BATCH, Kind.PLACED, Kind.MODULE)
 
 
@@ -186,10 +177,10 @@ def _owner(frame: Frame, node: ir.Expr) -> ir.Expr | None:
         return None
     if node.attr == "type" and isinstance(node.value, ir.Attribute):
         node = node.value
-    named = isinstance(node.value, (ir.Name, ir.Attribute)) or _is_first_parameter(
-        frame, node.value
-    )
-    return node.value if named and node.attr in ("device", "is_cuda", "is_cpu") else None
+    if node.attr not in ("device", *_FLAGS):
+        return None
+    named = isinstance(node.value, (ir.Name, ir.Attribute))
+    return node.value if named or _is_first_parameter(frame, node.value) else None
 
 
 def _of_text(frame: Frame, node: ir.Expr) -> ir.Expr:
@@ -213,8 +204,5 @@ def _is_first_parameter(frame: Frame, node: ir.Expr) -> bool:
 def _put(frame: Frame, node: ir.Expr, value: Value, partner: Value) -> None:
     """`value`, which stands at `node`, is where its partner is."""
     told = Step(Sort.SAME_PLACE, node, partner.trace)
-    placed = value.but(device=frame.place(partner), origin=Origin.MOVED, data=None, trace=told)
-    if isinstance(node, ir.Name):
-        frame.state.env[node.id] = placed
-    elif path := identity(node):
-        frame.state.paths[path] = placed
+    place = frame.place(partner)
+    frame.state.narrow(node, value.but(device=place, origin=Origin.MOVED, data=None, trace=told))

@@ -7,13 +7,19 @@ from typing import Any
 
 from devlint.flow.conditions import implications
 from devlint.flow.conditions.answered import answered
+from devlint.flow.conditions.of_types import (
+    asks_for_proxy,
+    has_attribute,
+    is_exact_type,
+    is_instance,
+    is_of_type,
+)
 from devlint.flow.domain.lattice import UNKNOWN, Guarded, Known
 from devlint.flow.domain.traits import CHOICES, Trait
-from devlint.flow.domain.values import NOTHING, PROVED, Kind, Origin, Value
+from devlint.flow.domain.values import NOTHING, PROVED, Kind, Value
 from devlint.flow.frames.fields import NAMESPACES
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import asked_types, dotted, dotted_types, is_builtin
 from devlint.model import ir
 from devlint.model.trees import is_named
 
@@ -56,70 +62,17 @@ def undecided(frame: Frame, node: ir.Expr) -> ir.Expr:
     return node
 
 
-def _has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
-    """What `hasattr(x, "name")` gives for a tensor or a module that a call has passed. False for
-    `hasattr(self, "name")` where the constructor hasn't stored it on any path, and nothing else can
-    have."""
-    match node:
-        case ir.Call(
-            func=ir.Name(id="hasattr") as func,
-            args=(ir.Argument(value=ir.Name(id=this)), ir.Argument(value=ir.Constant(str(name)))),
-        ) if is_builtin(frame, func):
-            value = frame.look_up(this)
-        case _:
-            return None
-    if value is None:
+def _given_flag(frame: Frame, node: ir.Name) -> bool | None:
+    """Whether a parameter or a name of the running function counts as true here."""
+    return _truth(_own(frame, node.id))
+
+
+def _own(frame: Frame, name: str) -> Value | None:
+    """What a parameter or a name of the running function stands for. Names of the file are left
+    open: they are there to be changed."""
+    if name in frame.file.rebound or not isinstance(frame.function, ir.Function):
         return None
-    if frame.site and value.trait is None and value.kind in (Kind.TENSOR, Kind.MODULE):
-        return _of_torch(value, name)
-    found = frame.object(value) if value.trait is Trait.SELF else None
-    if found is None or not isinstance(found.source, ClassInfo) or name in found.entries:
-        return None
-    if frame.outermost.function is not found.source.methods.get("__init__"):
-        return None
-    lineage = found.source.lineage()
-    if any(each.open_base or name in each.env or name in each.methods for each in lineage):
-        return None
-    return False
-
-
-def _of_torch(value: Value, name: str) -> bool | None:
-    """Whether a tensor or a module has an attribute that one of them has and the other hasn't."""
-    if value.kind is Kind.MODULE:
-        return True if name in _OF_MODULES else None  # a class may have a `device` of its own
-    if value.origin not in PROVED:
-        return None
-    return True if name in _OF_TENSORS else False if name in _OF_MODULES else None
-
-
-_OF_MODULES = ("parameters", "named_parameters", "buffers", "children", "modules", "state_dict")
-_OF_TENSORS = ("device", "is_cuda", "cuda", "cpu", "to", "shape", "dtype", "size", "dim")
-
-
-_PROXIES = ("torch.fx.Proxy", "torch.fx.proxy.Proxy")
-_PROXY_TESTS = ("is_torch_fx_proxy", "is_fx_tracing", "is_fx_symbolic_tracing")
-
-
-def _asks_for_proxy(frame: Frame, node: ir.Expr) -> bool | None:
-    """False for a condition that holds for the proxies of `torch.fx` alone, which stand for tensors
-    while a graph is drawn: never where tensors are computed."""
-    asked = asked_types(frame, node)
-    if asked is not None:
-        return False if dotted(frame, asked[1]) in _PROXIES else None
-    match node:
-        case ir.Call(func=ir.Name(id=name) | ir.Attribute(attr=name)):
-            return False if name in _PROXY_TESTS else None
-    return None
-
-
-def _given_flag(frame: Frame, node: ir.Expr) -> bool | None:
-    """Whether a parameter or a name of the running function counts as true here.
-    Names of the file are left open: they are there to be changed."""
-    if not isinstance(node, ir.Name) or not isinstance(frame.function, ir.Function):
-        return None
-    if node.id in frame.file.rebound:
-        return None
-    return _truth(frame.state.env.get(node.id))
+    return frame.state.env.get(name)
 
 
 def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
@@ -131,9 +84,9 @@ def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
         return kept.data
     this = frame.look_up(node.value.id) if isinstance(node.value, ir.Name) else None
     found = None if this is None else frame.object(this)
-    value = None if found is None else found.entries.get(node.attr)
-    if this is None or value is None:
+    if this is None or found is None or node.attr not in found.entries:
         return None
+    value = found.entries[node.attr]
     is_made = this.trait is Trait.SELF and frame.name == "__init__"
     return _truth(value) if is_made or value.trait is Trait.ANSWER else None
 
@@ -155,17 +108,13 @@ def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
     """What `x is None` gives for a name of the running function that is None here, or something
     that a call has passed."""
     match node:
-        case ir.Compare(
-            op="is" | "is not" as op, left=ir.Name(id=name), right=ir.Constant(value=None)
-        ):
-            value = None if name in frame.file.rebound else frame.state.env.get(name)
-        case _:
-            return None
-    if value is None or not isinstance(frame.function, ir.Function):
-        return None
-    if value.kind is Kind.NONE:
-        return op == "is"
-    return op == "is not" if frame.site and _is_something(value) else None
+        case ir.Compare(op="is" | "is not" as op, left=ir.Name(id=name), right=ir.Constant(None)):
+            value = _own(frame, name)
+            if value is not None and value.kind is Kind.NONE:
+                return op == "is"
+            if value is not None and frame.site and _is_something(value):
+                return op == "is not"
+    return None
 
 
 def _is_something(value: Value) -> bool:
@@ -187,27 +136,25 @@ def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
     """What comes of comparing something that holds a known string with strings."""
     match node:
         case ir.Compare(op="==" | "!=" | "in" | "not in" as op, left=left, right=right):
-            value = _held_text(frame, left)
-            if value is None or value.kind is not Kind.STRING or not isinstance(value.data, str):
-                return None
+            text, several = _held_text(frame, left), isinstance(right, ir.Display)
             items = right.items if isinstance(right, ir.Display) else (right,)
             texts = [item.value for item in items if isinstance(item, ir.Constant)]
-            if len(texts) != len(items) or (op in ("in", "not in")) is not isinstance(
-                right, ir.Display
-            ):
+            if text is None or len(texts) < len(items) or several is (op in ("==", "!=")):
                 return None
-            return (value.data in texts) is (op in ("==", "in"))
+            return (text in texts) is (op in ("==", "in"))
     return None
 
 
-def _held_text(frame: Frame, node: ir.Expr) -> Value | None:
-    """What a name holds, or an object that was given it once and for all."""
-    match node:
-        case ir.Name(id=name):
-            return frame.look_up(name)
-        case ir.Attribute():
-            return _kept(frame, node)
-    return None
+def _held_text(frame: Frame, node: ir.Expr) -> str | None:
+    """The string that a name holds, or an object that was given it once and for all."""
+    value: Value | None = None
+    if isinstance(node, ir.Name):
+        value = frame.look_up(node.id)
+    elif isinstance(node, ir.Attribute):
+        value = _kept(frame, node)
+    if value is None or value.kind is not Kind.STRING:
+        return None
+    return value.data if isinstance(value.data, str) else None
 
 
 def _kept(frame: Frame, node: ir.Attribute) -> Value | None:
@@ -219,34 +166,28 @@ def _kept(frame: Frame, node: ir.Attribute) -> Value | None:
     if found is None or node.attr not in found.entries or node.attr in frame.world.written:
         return None
     if isinstance(found.source, ClassInfo):
-        return None if node.attr in _stored_later(found.source) else found.entries[node.attr]
+        return None if _is_stored_later(found.source, node.attr) else found.entries[node.attr]
     return found.entries[node.attr] if found.source in NAMESPACES else None
 
 
-def _stored_later(info: ClassInfo) -> set[str]:
-    """The attributes that other methods of a class store than its constructors."""
-    return {
-        name
+def _is_stored_later(info: ClassInfo, name: str) -> bool:
+    """Whether another method of a class stores an attribute than its constructors."""
+    return any(
+        method.name not in CONSTRUCTORS and name in each.file.scan(method).self_stores
         for each, method in info.all_methods()
-        if method.name not in CONSTRUCTORS
-        for name in each.file.scan(method).self_stores
-    }
+    )
 
 
 def _start_of_string(frame: Frame, node: ir.Expr) -> bool | None:
     """What `name.startswith("cuda")` gives for a name that holds a known string."""
     match node:
         case ir.Call(
-            func=ir.Attribute(value=ir.Name(id=name), attr="startswith" | "endswith" as attr),
+            func=ir.Attribute(value=ir.Name() as name, attr="startswith" | "endswith" as attr),
             args=(ir.Argument(value=ir.Constant(value=str(part))),),
         ):
-            value = frame.look_up(name)
-            if value is not None and value.kind is Kind.STRING and isinstance(value.data, str):
-                return (
-                    value.data.startswith(part)
-                    if attr == "startswith"
-                    else value.data.endswith(part)
-                )
+            text = _held_text(frame, name)
+            if text is not None:
+                return text.startswith(part) if attr == "startswith" else text.endswith(part)
     return None
 
 
@@ -263,86 +204,10 @@ def _device_as_string(frame: Frame, node: ir.Expr) -> bool | None:
     return None
 
 
-def _of_a_type(frame: Frame, node: ir.Expr) -> bool | None:
-    """What `isinstance(x, types)` gives for what a call has passed, a tensor is no array, and for
-    containers that are made here. Where a function runs on its own, what its parameters are is
-    guessed by what is done to them."""
-    subject, types = asked_types(frame, node) or (None, node)
-    match subject:
-        case ir.Name(id=name):
-            value = frame.look_up(name)
-        case ir.Subscript(value=ir.Name(), index=ir.Constant()):
-            value = frame.ask(subject)
-        case _:
-            return None
-    if value is None or value.kind not in _TYPES or value.trait in (Trait.ANNOTATED, Trait.LAZY):
-        return None
-    if value.kind is Kind.TENSOR and value.origin is Origin.INPUT:
-        return None  # it is taken for one by what is done to it
-    if not frame.site and (not value.kind.is_container or frame.object(value) is None):
-        return None
-    names = dotted_types(frame, types)
-    if _TYPES[value.kind] in names:
-        return True
-    return False if names <= set(_TYPES.values()) | _OTHERS else None
-
-
-def _is_a_type(frame: Frame, node: ir.Expr) -> bool | None:
-    """What `type(x) is torch.Tensor` gives for a tensor that a call has passed, but for one that
-    may be a parameter."""
-    match node:
-        case ir.Compare(
-            op="is" | "is not" | "==" | "!=" as op,
-            left=ir.Call(
-                func=ir.Name(id="type") as func, args=(ir.Argument(value=ir.Name(id=name)),)
-            ),
-            right=right,
-        ) if is_builtin(frame, func):
-            value = frame.state.env.get(name)
-        case _:
-            return None
-    if value is None or not frame.site or value.kind is not Kind.TENSOR or value.trait:
-        return None
-    of_tensor = value.origin in PROVED and dotted(frame, right) == "torch.Tensor"
-    return op in ("is", "==") if of_tensor else None
-
-
-_TYPES: Mapping[Kind, str] = {
-    Kind.TENSOR: "torch.Tensor", Kind.NDARRAY: "numpy.ndarray", Kind.LIST: "builtins.list",
-    Kind.TUPLE: "builtins.tuple", Kind.DICT: "builtins.dict",
-}  # fmt: skip
-_OTHERS = frozenset(
-    ("builtins.bool", "builtins.bytes", "builtins.float", "builtins.int", "builtins.str")
-)
-
-
-_NO_TENSORS = frozenset(
-    ("builtins.list", "builtins.tuple", "builtins.dict", "builtins.set", "builtins.str",
-     "builtins.int", "builtins.float", "builtins.bool", "numpy.ndarray",
-     "PIL.Image.Image", "pathlib.Path")
-)  # fmt: skip
-
-
-def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
-    """Whether a tensor is of a type, where `node` asks that of one and the answer is known."""
-    asked = asked_types(frame, node)
-    match node:
-        case _ if asked is not None:
-            subject, names = asked[0], dotted_types(frame, asked[1])
-        case ir.Call(func=func, args=(given,)) if dotted(frame, func) == "torch.is_tensor":
-            subject, names = given.value, {"torch.Tensor"}
-        case _:
-            return None
-    value = frame.look_up(subject.id) if isinstance(subject, ir.Name) else None
-    if value is None or value.kind is not Kind.TENSOR or value.origin not in PROVED:
-        return None
-    return True if "torch.Tensor" in names else False if names <= _NO_TENSORS else None
-
-
 _LOOKS: Mapping[type, tuple[Callable[[Frame, Any], bool | None], ...]] = {
     ir.Name: (_given_flag,),
     ir.Attribute: (_kept_flag, answered),
-    ir.Compare: (_compared_strings, _device_as_string, _is_none, _is_a_type, answered),
-    ir.Call: (_start_of_string, _asks_for_proxy, is_instance, _has_attribute, _of_a_type),
+    ir.Compare: (_compared_strings, _device_as_string, _is_none, is_exact_type, answered),
+    ir.Call: (_start_of_string, asks_for_proxy, is_instance, has_attribute, is_of_type),
 }
 """What may tell of a condition, by its form."""

@@ -57,7 +57,7 @@ def narrow_instance(frame: Frame, name: str, types: set[str], holds: bool) -> bo
         frame.state.env[name] = Value(kind, Symbol(label, label))
         return True
     frame.state.env[name] = value.but(trait=None)
-    return holds is False and types == {"torch.Tensor"}
+    return not holds and types == {"torch.Tensor"}
 
 
 def forget(frame: Frame, node: ir.Call) -> None:

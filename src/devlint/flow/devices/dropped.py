@@ -4,7 +4,6 @@ binds, where the function was given another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
 
 from devlint.flow.domain.derivation import shown
@@ -13,12 +12,12 @@ from devlint.flow.domain.paths import as_device, asks_class
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.domain.wording import hop
 from devlint.flow.facts import Ignored, IgnoredDevice
-from devlint.flow.frames.arguments import Arguments, fits
+from devlint.flow.frames.arguments import Arguments, fits, omitted
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, from_star
 from devlint.flow.syntax.lookahead import names_bound
-from devlint.flow.syntax.walk import descendants, mentions, nodes_of
+from devlint.flow.syntax.walk import defaults_to_none, descendants, mentions, nodes_of
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.policy import means
@@ -37,7 +36,6 @@ _NAMED = ("positional", "keyword")
 
 def record(
     frame: Frame,
-    function: ir.Function | None,
     parameter: ir.Parameter | None,
     node: ir.Node,
     how: Ignored,
@@ -45,13 +43,11 @@ def record(
     callee: str = "",
 ) -> None:
     """Write down that a device is ignored, or one used that nobody has."""
-    default = None if parameter is None else parameter.default
-    optional = isinstance(default, ir.Constant) and default.value is None
+    optional = defaults_to_none(parameter)
     name = "" if parameter is None else parameter.name
     rows = (means(what, name, "parameter") for what in ("device", "a-device", "about-devices"))
     context = frame.context(next(filter(None, rows), "") if name else "")
-    of = "" if function is None else function.name
-    frame.record(IgnoredDevice(node, context, name, of, how, instead, callee, optional))
+    frame.record(IgnoredDevice(node, context, name, frame.name, how, instead, callee, optional))
 
 
 def note_call(
@@ -68,8 +64,7 @@ def note_call(
         own = parameter_of(given.function)
     if taken is None or taken.default is None or (own is not None and own.name != taken.name):
         return
-    position = closure.node.params.index(taken)
-    if args.keyword(taken.name) is not None or (taken.kind == "positional" and position < count):
+    if taken not in omitted(closure.node.params, args.keywords(), count):
         return
     if own is None:
         _note_options(frame, node, taken, closure.name)
@@ -81,7 +76,7 @@ def note_call(
         return  # what it works on has been moved already
     if closure.node is frame.function and isinstance(closure.node, ir.Function):
         if frame.discarded is not node:
-            record(frame, closure.node, own, node, Ignored.DROPPED, callee=closure.name)
+            record(frame, own, node, Ignored.DROPPED, callee=closure.name)
     elif shown(value.trace) is not None or frame.object(value) is not None:
         given.dropped_devices.append((node, closure.name, value))
 
@@ -91,19 +86,15 @@ def note_missing(
 ) -> None:
     """Look at a call that Python refuses: is a device all that it lacks?"""
     params = closure.node.params[has_receiver:]
-    given = len(args.positional())
     left = [
         each
-        for position, each in enumerate(params)
+        for each in omitted(params, args.keywords(), len(args.positional()))
         if each.default is None and each.kind in _NAMED
-        if args.keyword(each.name) is None and not (each.kind == "positional" and position < given)
     ]
     if frame.tells and len(left) == 1 and means("about-devices", left[0].name, "parameter"):
         whole = Arguments((*args.all, (ir.Argument(node, left[0].name), NOTHING)))
         if fits(params, whole):
-            made = closure.owner if closure.name == "__init__" else None
-            name = closure.name if made is None else made.node.name
-            record(frame, None, left[0], node, Ignored.MISSING, callee=name)
+            record(frame, left[0], node, Ignored.MISSING, callee=closure.called_as)
 
 
 def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -> None:
@@ -122,20 +113,19 @@ def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -
     here = frame.look_up(own.name) or NOTHING
     left_out = here.kind is not Kind.NONE and len(args.positional()) <= position
     if left_out and not any(mentions(a, own.name) for a, _ in args.all):
-        record(frame, function, own, node, Ignored.DROPPED, callee=func.attr)
+        record(frame, own, node, Ignored.DROPPED, callee=func.attr)
 
 
-def tell_dropped(frame: Frame, function: ir.Function, own: ir.Parameter) -> bool:
+def tell_dropped(frame: Frame, own: ir.Parameter) -> bool:
     """Of the calls that went without the device, tell those whose result is returned as it came."""
     told = False
-    returned = [part for value, _ in frame.returns for part in _parts(frame, value)]
+    parts = [part for value, _ in frame.returns for part in _parts(frame, value)]
+    returned = [shown(part.trace) for part in parts if isinstance(part.device, Known)]
     for node, callee, made in frame.dropped_devices:
         lasts = [shown(part.trace) for part in _parts(frame, made)]
-        for value in returned:
-            last = shown(value.trace)
-            same = any(last is each for each in lasts)
-            if last is not None and same and isinstance(value.device, Known):
-                record(frame, function, own, node, Ignored.DROPPED, (hop(last),), callee)
+        for step in returned:
+            if step is not None and any(step is last for last in lasts):
+                record(frame, own, node, Ignored.DROPPED, (hop(step),), callee)
                 told = True
                 break
     return told
@@ -164,7 +154,7 @@ def _note_options(frame: Frame, node: ir.Call, taken: ir.Parameter, callee: str)
     handed = [name for name in map(_handed_on, node.args) if name]
     if len(handed) < _ENOUGH or len(set(handed)) != 1:
         return
-    declared = next(_declared(frame, f"--{taken.name}"), None)
+    declared = _declared(frame, f"--{taken.name}")
     if declared is None:
         return
     hop = Hop(declared, f"the option `--{taken.name}` is declared here")
@@ -190,7 +180,7 @@ def _handed_on(argument: ir.Argument) -> str:
     return ""
 
 
-def _declared(frame: Frame, option: str) -> Iterator[ir.Call]:
+def _declared(frame: Frame, option: str) -> ir.Call | None:
     """Where the file declares an option."""
     for node in nodes_of(frame.file.body):
         match node:
@@ -198,7 +188,8 @@ def _declared(frame: Frame, option: str) -> Iterator[ir.Call]:
                 func=ir.Attribute(attr="add_argument"),
                 args=(ir.Argument(value=ir.Constant(value=name)), *_),
             ) if name == option:
-                yield node
+                return node
+    return None
 
 
 def note_unbound(frame: Frame, node: ir.Expr) -> None:
@@ -217,10 +208,10 @@ def note_unbound(frame: Frame, node: ir.Expr) -> None:
     given = next((p for p in params if means("about-devices", p.name, "parameter")), None)
     if given is None:
         if _is_at_top(frame, function) and not _binds(frame, node.id):
-            record(frame, function, None, node, Ignored.UNBOUND)
+            record(frame, None, node, Ignored.UNBOUND)
     elif not _may_be_bound(frame, node.id):
         hop = Hop(given, f"`{given.name}` is given here")
-        record(frame, function, given, node, Ignored.UNBOUND, (hop,))
+        record(frame, given, node, Ignored.UNBOUND, (hop,))
 
 
 def _is_at_top(frame: Frame, function: ir.Function | None) -> bool:
@@ -234,12 +225,9 @@ def _is_at_top(frame: Frame, function: ir.Function | None) -> bool:
 
 def _binds(frame: Frame, name: str) -> bool:
     """Whether the running function binds a name, or the file by any statement of its own."""
-    function = frame.function
-    own = function.body if isinstance(function, ir.Function) else ()
-    if isinstance(function, ir.Function) and frame.file.scan(function).assigned[name]:
+    if frame.binds(name) or name in frame.file.rebound or not frame.file.whole:
         return True
-    if name in frame.file.rebound or not frame.file.whole:
-        return True
+    own = frame.function.body if isinstance(frame.function, ir.Function) else ()
     inside = chain.from_iterable(map(names_bound, (*own, *frame.file.body)))
     if not {name, "*"}.isdisjoint(inside):
         return True
@@ -253,7 +241,7 @@ def _may_be_bound(frame: Frame, name: str) -> bool:
     """Whether anything of the file might bind a name, the function itself among others."""
     function = frame.function
     assert isinstance(function, ir.Function)
-    if name in frame.file.rebound or frame.file.scan(function).assigned[name]:
+    if name in frame.file.rebound or frame.binds(name):
         return True
     outside = [s for s in frame.file.body if not isinstance(s, (ir.Function, ir.Class))]
     if any(_reads(each, name) for each in nodes_of(outside)):

@@ -10,14 +10,7 @@ from collections.abc import Iterator
 
 from devlint.flow.devices.dropped import parameter_of, record, tell_dropped
 from devlint.flow.domain.derivation import shown
-from devlint.flow.domain.lattice import (
-    Device,
-    Guarded,
-    Known,
-    Symbol,
-    is_place_of_argument,
-    names_accelerator,
-)
+from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument, names_accelerator
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.domain.wording import hop
@@ -52,11 +45,9 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
     if not frame.recording:
         return
     _tell_chosen_twice(frame, function)
-    parameter = parameter_of(function)
-    if parameter is None:
-        _tell_of_other_name(frame, function, mark)
-        return
-    if frame.dropped_devices and tell_dropped(frame, function, parameter):
+    named = parameter_of(function)
+    parameter = named or parameter_like(function)
+    if parameter is None or (frame.dropped_devices and tell_dropped(frame, parameter)):
         return
     scan = frame.file.scan(function)
     if scan.called & _SEES_ALL_NAMES or _is_documented(function):
@@ -64,36 +55,27 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
     if not scan.mentions(parameter.name):
         _tell_unread(frame, function, parameter, mark)
         return
+    if named is None:
+        return  # by another name, such as `gpu`, it may be there for something else
     if goes_nowhere(function, parameter.name):
         if _tell_unread(frame, function, parameter, mark, Ignored.UNUSED):
             return
     statement = _overwritten(function.body, parameter.name)
     if statement is not None and not _is_interface(frame, function):
-        record(frame, function, parameter, statement, Ignored.OVERWRITTEN)
+        record(frame, parameter, statement, Ignored.OVERWRITTEN)
     late = _late(frame, function, parameter.name)
     if late is not None:
-        record(frame, function, parameter, late[0], Ignored.LATE, (Hop(late[1], "stored here"),))
+        record(frame, parameter, late[0], Ignored.LATE, (Hop(late[1], "stored here"),))
 
 
 def _tell_chosen_twice(frame: Frame, function: ir.Function) -> None:
-    twice = chosen_twice(function) if frame.owner is not None else None
-    if twice is None:
+    if frame.owner is None or (twice := chosen_twice(function)) is None:
         return
     first, second = twice
     assert isinstance(first.targets[0], ir.Attribute)
-    if frame.owner is not None and frame.owner.method(first.targets[0].attr) is None:
+    if frame.owner.method(first.targets[0].attr) is None:
         hops = (Hop(first, "stored here first"),)
-        record(frame, function, function.params[0], second, Ignored.REPLACED, hops)
-
-
-def _tell_of_other_name(frame: Frame, function: ir.Function, mark: int) -> None:
-    """A parameter such as `gpu` that nobody reads."""
-    parameter = parameter_like(function)
-    if parameter is None or frame.file.scan(function).called & _SEES_ALL_NAMES:
-        return
-    if frame.file.scan(function).mentions(parameter.name) or _is_documented(function):
-        return
-    _tell_unread(frame, function, parameter, mark)
+        record(frame, function.params[0], second, Ignored.REPLACED, hops)
 
 
 def _tell_unread(
@@ -111,11 +93,11 @@ def _tell_unread(
     inside = set(nodes_of((*function.body, *frame.world.followed)))
     first = next((hop.node for hop in instead if hop.node in inside), None)
     if not isinstance(first, (ir.Expr, ir.Stmt)):
-        record(frame, function, parameter, parameter, how, instead)
+        record(frame, parameter, parameter, how, instead)
         return True
     others = tuple(hop for hop in instead if hop.node is not first)
     given = Hop(parameter, f"`{parameter.name}` is given here")
-    record(frame, function, parameter, first, how, (given, *others))
+    record(frame, parameter, first, how, (given, *others))
     return True
 
 
@@ -129,27 +111,16 @@ def _is_documented(function: ir.Function) -> bool:
 
 def _instead(frame: Frame, name: str, mark: int) -> tuple[Hop, ...]:
     """The first lines of a function that settle on a device which isn't the one it was given."""
-    done = [*_settled(frame, name, mark), *_returned(frame)]
+    facts = [f for f in frame.world.facts[mark:] if f.context.function == frame.qualname]
+    settled = [(fact, hop) for fact in facts for hop in _of_fact(frame, fact, name)]
+    used = [hop for fact, hop in settled if isinstance(fact, DeviceUse)]
+    told = [hop for fact, hop in settled if not isinstance(fact, DeviceUse)]
+    done = [*(told or used[:1]), *_returned(frame)]
     first = {hop.node: hop for hop in reversed(done)}
     return tuple(first.values())[::-1][:_MOST_HOPS]
 
 
 _MOST_HOPS = 3
-
-
-def _settled(frame: Frame, name: str, mark: int) -> Iterator[Hop]:
-    used: list[Hop] = []
-    told = False
-    for fact in frame.world.facts[mark:]:
-        if fact.context.function == frame.qualname:
-            for hop in _of_fact(frame, fact, name):
-                if isinstance(fact, DeviceUse):
-                    used.append(hop)
-                else:
-                    told = True
-                    yield hop
-    if not told:
-        yield from used[:1]
 
 
 def _returned(frame: Frame) -> Iterator[Hop]:
@@ -180,13 +151,11 @@ def _of_fact(frame: Frame, fact: Fact, name: str) -> Iterator[Hop]:
 
 def _settles(frame: Frame, device: Device) -> bool:
     """Whether a device is one that the function, and none of its arguments, decides on."""
-    if isinstance(device, Symbol):
-        function = frame.function
-        names = {p.name for p in function.params[1:]} if function is not None else set()
-        return not is_place_of_argument(device) and device.key.split(".")[0] not in names
-    if isinstance(device, (Known, Guarded)):
+    if not isinstance(device, Symbol):
         return names_accelerator(device)
-    return False
+    function = frame.function
+    names = {p.name for p in function.params[1:]} if function is not None else set()
+    return not is_place_of_argument(device) and device.key.split(".")[0] not in names
 
 
 def _is_interface(frame: Frame, function: ir.Function) -> bool:

@@ -5,19 +5,24 @@ parameter on to `torch.load` as `map_location`."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeGuard
 
 from devlint.flow.domain.devicestring import spells_device
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
+from devlint.flow.domain.lattice import UNKNOWN, Device, Known
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import NOTHING, TENSORS
 from devlint.flow.facts import Ignored, IgnoredDevice, LeftOut
-from devlint.flow.frames.arguments import Arguments, by_parameter
+from devlint.flow.frames.arguments import Arguments, by_parameter, omitted
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.frames.near import quietly
-from devlint.flow.syntax.walk import descendants, first_parameter, inner_blocks, nodes_of
+from devlint.flow.syntax.walk import (
+    defaults_to_none,
+    descendants,
+    first_parameter,
+    inner_blocks,
+    nodes_of,
+)
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.model.trees import children, is_named, last_name
@@ -34,15 +39,9 @@ def note(frame: Frame, node: ir.Call, closure: Closure, count: int) -> None:
     if not isinstance(function, ir.Function) or any(argument.star for argument in node.args):
         return
     named = {argument.keyword for argument in node.args}
-    left = [
-        each
-        for at, each in enumerate(function.params)
-        if each.default is not None
-        and each.name not in named
-        and (each.kind != "positional" or at >= count)
-    ]
+    left = [each for each in omitted(function.params, named, count) if each.default is not None]
     if left:
-        _note_load(frame, node, closure, {each.name for each in left if _is_none(each.default)})
+        _note_load(frame, node, closure, {each.name for each in left if defaults_to_none(each)})
         _note_default(frame, node, closure, function, left)
 
 
@@ -61,13 +60,11 @@ def _note_default(
     at_hand = next(_at_hand(frame, node, taken.name), None)
     if at_hand is None:
         return
-    made = closure.owner if closure.name == "__init__" else None
-    callee = closure.name if made is None else made.node.name
     hop = Hop(taken, "the default is here")
     frame.record(
         IgnoredDevice(
-            node, frame.context(row), taken.name, frame.name, Ignored.DEFAULTED, (hop,), callee,
-            at_hand=at_hand,
+            node, frame.context(row), taken.name, frame.name, Ignored.DEFAULTED, (hop,),
+            closure.called_as, at_hand=at_hand,
         )
     )  # fmt: skip
 
@@ -98,7 +95,7 @@ def _at_hand(frame: Frame, call: ir.Call, name: str) -> Iterator[ir.Expr]:
 def _is_open(frame: Frame, device: Device) -> bool:
     """Whether a device is one, and isn't known to be an accelerator."""
     device = frame.state.simplify(device)
-    return device not in (UNKNOWN, CPU) and not isinstance(device, Known)
+    return device != UNKNOWN and not isinstance(device, Known)
 
 
 def _names_accelerator(node: ir.Expr | None) -> bool:
@@ -115,10 +112,6 @@ def _note_load(frame: Frame, node: ir.Call, closure: Closure, left: set[str]) ->
         way = tuple(Hop(each, f"`{last_name(each.func)}` gets it here") for each in calls)
         frame.record(LeftOut(node, frame.context(), name, closure.name, way))
         return
-
-
-def _is_none(node: ir.Expr | None) -> bool:
-    return isinstance(node, ir.Constant) and node.value is None
 
 
 _Ways = dict[str, tuple[ir.Call, ...]]
@@ -152,10 +145,12 @@ def _in_body(
             found |= {name: way for name, way in first.items() if name in second}
             continue
         blocks = list(inner_blocks(statement))
-        for block in (block for block, always in blocks if always):
-            found |= _in_body(frame, closure, block, names, above)
-        for node in () if blocks else filter(_is_call, _run(statement)):
-            found |= _in_call(frame, closure, node, names, above)
+        for block, always in blocks:
+            if always:
+                found |= _in_body(frame, closure, block, names, above)
+        for node in () if blocks else _run(statement):
+            if isinstance(node, ir.Call):
+                found |= _in_call(frame, closure, node, names, above)
     return found
 
 
@@ -165,10 +160,6 @@ def _run(node: ir.Node) -> Iterator[ir.Node]:
     for child in children(node):
         if not isinstance(child, (ir.Conditional, ir.Boolean, ir.Lambda, ir.Comprehension)):
             yield from _run(child)
-
-
-def _is_call(node: ir.Node) -> TypeGuard[ir.Call]:
-    return isinstance(node, ir.Call)
 
 
 def _in_call(

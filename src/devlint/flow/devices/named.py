@@ -5,14 +5,14 @@ from __future__ import annotations
 from devlint.flow.devices.dropped import note_unbound
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.devicestring import Misspelling, parse, spells_device
-from devlint.flow.domain.lattice import UNKNOWN, Device
+from devlint.flow.domain.lattice import UNKNOWN, Device, Known
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import Kind, Value
-from devlint.flow.facts import DeviceUse, Known
+from devlint.flow.facts import DeviceUse
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.parts import is_private
-from devlint.flow.syntax.walk import descendants, mentions
+from devlint.flow.syntax.walk import defaults_to_none, descendants, mentions, parameter_named
 from devlint.model import ir
 from devlint.model.trees import last_name
 from devlint.policy import means
@@ -35,19 +35,16 @@ def string_value(frame: Frame, text: str, node: ir.Expr | None = None) -> Value:
 
 def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
     """What a value names where a device is meant; records the use."""
-    device, parsed = as_device(value), None
+    device, literal = as_device(value), node
+    parsed: Known | None = None
     problem: Misspelling | None = None
-    literal: ir.Expr = node
     if (
         value.kind is Kind.STRING
         and isinstance(value.data, str)
         and value.trait is not Trait.TYPE_OF_DEVICE
     ):
-        spelled = parse(value.data, frame.world.device_types)
-        if isinstance(spelled, Known):
-            device = parsed = spelled
-        else:
-            problem = spelled
+        parsed, problem = _parsed(frame, value.data)
+        device = parsed or device
         step = shown(value.trace)
         if step is not None and isinstance(step.node, ir.Expr):
             literal = step.node
@@ -56,11 +53,18 @@ def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
     elif value.kind is Kind.NUMBER:
         device = UNKNOWN
     if frame.tells and not _is_counted(frame) and (problem or not frame.comparing):
-        _record(frame, literal, value, via, parsed, problem)
+        operand, choice = frame.operand(literal, value), value.trait in CHOICES
+        frame.record(DeviceUse(literal, frame.context(), operand, via, parsed, problem, choice))
         _record_choices(frame, node, via)
         if value.kind is Kind.UNKNOWN:
             note_unbound(frame, node)
     return device
+
+
+def _parsed(frame: Frame, text: str) -> tuple[Known | None, Misspelling | None]:
+    """The device that a string spells, or what is wrong with it."""
+    spelled = parse(text, frame.world.device_types)
+    return (spelled, None) if isinstance(spelled, Known) else (None, spelled)
 
 
 def note_none(frame: Frame, node: ir.Expr, value: Value) -> None:
@@ -68,10 +72,7 @@ def note_none(frame: Frame, node: ir.Expr, value: Value) -> None:
     function = frame.function
     if not frame.tells or not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
         return
-    named = (each for each in function.params if each.name == node.id)
-    taken = next(named, None)
-    default = None if taken is None else taken.default
-    if not isinstance(default, ir.Constant) or default.value is not None:
+    if not defaults_to_none(parameter_named(function, node.id)):
         return
     if is_private(function.name) or _is_asked_about(frame, function, node):
         return
@@ -104,54 +105,29 @@ def _is_counted(frame: Frame) -> bool:
     )
 
 
-def _record(
-    frame: Frame,
-    node: ir.Expr,
-    value: Value,
-    via: str,
-    parsed: Known | None,
-    problem: Misspelling | None,
-) -> None:
-    operand = frame.operand(node, value)
-    frame.record(
-        DeviceUse(node, frame.context(), operand, via, parsed, problem, value.trait in CHOICES)
-    )
-
-
 def _record_choices(frame: Frame, node: ir.Expr, via: str) -> None:
     """The literals of `"cuda:1" if ... else "cpu"`."""
-    if isinstance(node, ir.Conditional):
-        branches: tuple[ir.Expr, ...] = (node.body, node.orelse)
-    elif isinstance(node, ir.Boolean):
-        branches = (node.left, node.right)
-    else:
-        return
+    match node:
+        case ir.Conditional(body=one, orelse=other) | ir.Boolean(left=one, right=other):
+            branches = (one, other)
+        case _:
+            return
     for branch in branches:
         if isinstance(branch, ir.Constant) and isinstance(branch.value, str):
-            spelled = parse(branch.value, frame.world.device_types)
             operand = frame.operand(branch, string_value(frame, branch.value, branch))
-            known, problem = (spelled, None) if isinstance(spelled, Known) else (None, spelled)
-            frame.record(
-                DeviceUse(branch, frame.context(), operand, via, known, problem, choice=True)
-            )
+            told = _parsed(frame, branch.value)
+            frame.record(DeviceUse(branch, frame.context(), operand, via, *told, choice=True))
         else:
             _record_choices(frame, branch, via)
 
 
 def is_dtype_name(value: Value, node: ir.Expr) -> bool:
     """Whether an argument that isn't known is rather a dtype than a device, by its name."""
-    if value.kind is Kind.DTYPE or _is_attribute_of_torch(node):
-        return True
-    last = last_name(node)
-    return bool(means("dtype", last, "variable")) and not is_device_name(node)
-
-
-def _is_attribute_of_torch(node: ir.Expr) -> bool:
-    """Whether it is `getattr(torch, name)`: no device is an attribute of torch."""
     match node:
         case ir.Call(func=ir.Name(id="getattr"), args=(ir.Argument(value=ir.Name(id="torch")), *_)):
-            return True
-    return False
+            return True  # no device is an attribute of torch
+    named = means("dtype", last_name(node), "variable")
+    return value.kind is Kind.DTYPE or (bool(named) and not is_device_name(node))
 
 
 def is_device_name(node: ir.Expr) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from devlint.flow.facts import OwnIndex
 from devlint.flow.syntax.imports import spelled
 from devlint.flow.syntax.processes import LOCAL_RANK, by_launcher
 from devlint.flow.syntax.reach import Place
-from devlint.flow.syntax.walk import nodes_of
+from devlint.flow.syntax.walk import names_assigned, nodes_of
 from devlint.model import ir
 from devlint.model.trees import descendants, dotted_name, key, root_name
 from devlint.policy import means
@@ -38,8 +38,9 @@ def own_index(
     for each in reversed(before):
         if (name := _binds_index(each)) is not None:
             return OwnIndex(name, statement)
-    bound = {parameter.name for parameter in params} | set(_bound((*before, *others)))
-    stored = {key(target) for node in nodes_of(body) for target in _targets(node)}
+    bound = {parameter.name for parameter in params}.union(names_assigned((*before, *others)))
+    assigns = (node for node in nodes_of(body) if isinstance(node, ir.Assign))
+    stored = {key(target) for node in assigns for target in node.targets}
     for node in nodes_of(around):
         if isinstance(node, ir.Attribute) and means("local-rank", node.attr, "variable"):
             if root_name(node) in bound and isinstance(node.value, ir.Name):
@@ -71,22 +72,8 @@ def _before(body: ir.Body, statement: ir.Stmt) -> Iterator[ir.Stmt]:
         if statement in descendants(each):
             yield from body[:index]
             if each is not statement:
-                for block in _blocks(each):
-                    yield from _before(block, statement)
-
-
-def _blocks(statement: ir.Stmt) -> Iterator[ir.Body]:
-    for name in ("body", "orelse", "final"):
-        yield getattr(statement, name, ())
-
-
-def _targets(node: ir.Node) -> tuple[ir.Expr, ...]:
-    return node.targets if isinstance(node, ir.Assign) else ()
-
-
-def _bound(body: Iterable[ir.Stmt]) -> Iterator[str]:
-    for statement in body:
-        yield from (each.id for each in _targets(statement) if isinstance(each, ir.Name))
+                for block in ("body", "orelse", "final"):
+                    yield from _before(getattr(each, block, ()), statement)
 
 
 def _binds_index(statement: ir.Stmt) -> ir.Name | None:

@@ -8,9 +8,10 @@ from types import MappingProxyType
 
 from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known, given
-from devlint.flow.domain.paths import Ref
+from devlint.flow.domain.paths import Ref, identity
 from devlint.flow.domain.value_joins import join_held
 from devlint.flow.domain.values import NOTHING, Value
+from devlint.model import ir
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -161,6 +162,13 @@ class State:
             below = (f"{name}.", f"{name}[")
             for path in [path for path in self.paths if path.startswith(below)]:
                 del self.paths[path]
+
+    def narrow(self, node: ir.Expr, value: Value) -> None:
+        """What an expression names is found to be this value: it was so before."""
+        if isinstance(node, ir.Name):
+            self.env[node.id] = value
+        elif path := identity(node):
+            self.paths[path] = value
 
     def wait(self) -> None:
         """Every copy that was begun has arrived, and all work is done."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from devlint.flow.conditions import implications, questions
-from devlint.flow.conditions.settled import is_instance
+from devlint.flow.conditions.of_types import is_instance
 from devlint.flow.domain.derivation import Sort, Step, is_making
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.paths import Path, as_device, identity, path_value, place_of_path

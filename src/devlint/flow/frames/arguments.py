@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from devlint.flow.domain.values import Kind, Value
@@ -122,6 +122,17 @@ def by_parameter(
             name = names[position] if position < len(names) else ""
             position += 1
         yield name, value
+
+
+def omitted(
+    params: tuple[ir.Parameter, ...], named: Container[str | None], count: int
+) -> list[ir.Parameter]:
+    """The parameters that a call doesn't give: it gives `count` by position, and some by name."""
+    return [
+        each
+        for place, each in enumerate(params)
+        if each.name not in named and (each.kind != "positional" or place >= count)
+    ]
 
 
 def fits(params: tuple[ir.Parameter, ...], args: Arguments) -> bool:

@@ -150,6 +150,12 @@ class Closure:
     def name(self) -> str:
         return self.node.name if isinstance(self.node, ir.Function) else "<lambda>"
 
+    @property
+    def called_as(self) -> str:
+        """The name by which it is called: of a constructor, that of its class."""
+        made = self.owner if self.name == "__init__" else None
+        return self.name if made is None else made.node.name
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:

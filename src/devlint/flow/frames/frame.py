@@ -286,14 +286,14 @@ class Frame:
             if name in self.file.rebound:
                 return self._rebound(name)
             value = self.state.env.get(name)
-            if value is not None or self._is_local(name):
+            if value is not None or self.binds(name):
                 return value
             for scope in self.scopes:
                 if name in scope:
                     return scope[name]
         return self.file.names.get(name)
 
-    def _is_local(self, name: str) -> bool:
+    def binds(self, name: str) -> bool:
         """Whether the function binds a name: it is nothing of what is around then."""
         function = self.function
         return isinstance(function, ir.Function) and name in self.file.scan(function).assigned

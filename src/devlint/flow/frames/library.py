@@ -198,6 +198,28 @@ def asked_types(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
     return None
 
 
+def named_types(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, set[str]] | None:
+    """Of what `isinstance(x, types)` or `torch.is_tensor(x)` asks, and the names of the types."""
+    asked = asked_types(frame, node)
+    if asked is not None:
+        return asked[0], dotted_types(frame, asked[1])
+    match node:
+        case ir.Call(func=func, args=(subject,)) if dotted(frame, func) == "torch.is_tensor":
+            return subject.value, {"torch.Tensor"}
+    return None
+
+
+def asked_attribute(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, str] | None:
+    """Of what `hasattr(x, "name")` asks, and the name of the attribute."""
+    match node:
+        case ir.Call(
+            func=ir.Name(id="hasattr") as func,
+            args=(subject, ir.Argument(value=ir.Constant(value=str(name)))),
+        ) if is_builtin(frame, func):
+            return subject.value, name
+    return None
+
+
 def dotted(frame: Frame, node: ir.Expr) -> str:
     """The library name that an expression spells (`nn.Linear` -> "torch.nn.Linear"), else ""."""
     return _spelled(frame.look_up, node)

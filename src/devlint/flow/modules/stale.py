@@ -13,6 +13,7 @@ from devlint.flow.facts import KeptDevice, Operand
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
+from devlint.flow.syntax.walk import defaults_to_none, parameter_named
 from devlint.model import ir
 from devlint.model.reports import Hop
 
@@ -86,8 +87,7 @@ def _left_out(info: ClassInfo, node: ir.Expr) -> bool:
     """Whether a node is a parameter of the constructor that is None where it is left out."""
     if not isinstance(node, ir.Name):
         return False
-    default = next((p.default for p in info.methods["__init__"].params if p.name == node.id), None)
-    return isinstance(default, ir.Constant) and default.value is None
+    return defaults_to_none(parameter_named(info.methods["__init__"], node.id))
 
 
 def _or_cpu(info: ClassInfo, frame: Frame, node: ir.Expr) -> bool:

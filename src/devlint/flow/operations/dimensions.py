@@ -13,6 +13,7 @@ from devlint.flow.domain.values import MADE, Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
+from devlint.model.trees import integer
 from devlint.torchapi.effects import Dims, Effect, Row
 
 NO_CONDITIONS: Mapping[str, bool] = MappingProxyType({})
@@ -148,17 +149,8 @@ def _by_reduction(args: Arguments, row: Row, of: Value | None) -> bool | None:
     if given is None or given[1].kind is Kind.NONE:
         return None if args.unpacked else True
     node = given[0]
-    dims = [_number(each) for each in (node.items if isinstance(node, ir.Display) else (node,))]
+    dims = [integer(each) for each in (node.items if isinstance(node, ir.Display) else (node,))]
     least = max((dim + 1 if dim >= 0 else -dim for dim in dims if dim is not None), default=0)
     if of is not None and of.trait is Trait.ROWS and dims:
         least = max(least, 2)
     return False if least > len(dims) else None  # there are more than go
-
-
-def _number(node: ir.Expr) -> int | None:
-    match node:
-        case ir.Constant(value=int(number)):
-            return number
-        case ir.Unary(op="-", operand=ir.Constant(value=int(number))):
-            return -number
-    return None

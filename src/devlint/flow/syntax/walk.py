@@ -50,6 +50,13 @@ def targets(statement: ir.Node) -> tuple[ir.Expr, ...]:
     return ()
 
 
+def names_assigned(body: Iterable[ir.Node]) -> Iterator[str]:
+    """The names to which statements by themselves assign."""
+    for statement in body:
+        if isinstance(statement, ir.Assign):
+            yield from (each.id for each in statement.targets if isinstance(each, ir.Name))
+
+
 def names_in(node: ir.Node) -> Iterator[str]:
     """The names in a node, which it reads or binds."""
     return (each.id for each in descendants(node) if isinstance(each, ir.Name))
@@ -78,6 +85,17 @@ def stored_calls(nodes: Iterable[ir.Node], this: str) -> Iterator[ir.Call]:
 def first_parameter(function: ir.Function | ir.Lambda | None) -> str:
     """The name by which a method knows its object; "" where it takes nothing."""
     return function.params[0].name if function is not None and function.params else ""
+
+
+def parameter_named(function: ir.Function, name: str) -> ir.Parameter | None:
+    """The parameter of a function that has a name."""
+    return next((each for each in function.params if each.name == name), None)
+
+
+def defaults_to_none(parameter: ir.Parameter | None) -> bool:
+    """Whether it is None where it is left out."""
+    default = None if parameter is None else parameter.default
+    return isinstance(default, ir.Constant) and default.value is None
 
 
 def is_static(function: ir.Function | ir.Lambda) -> bool:

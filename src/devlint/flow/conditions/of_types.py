@@ -1,0 +1,138 @@
+"""Tests of what something is: of its type, and of the attributes that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.values import PROVED, Kind, Origin, Value
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import (
+    asked_attribute,
+    asked_types,
+    dotted,
+    dotted_types,
+    is_builtin,
+    named_types,
+)
+from devlint.model import ir
+
+
+def is_of_type(frame: Frame, node: ir.Expr) -> bool | None:
+    """What `isinstance(x, types)` gives for what a call has passed, a tensor is no array, and for
+    containers that are made here. Where a function runs on its own, what its parameters are is
+    guessed by what is done to them."""
+    subject, types = asked_types(frame, node) or (None, node)
+    match subject:
+        case ir.Name(id=name):
+            value = frame.look_up(name)
+        case ir.Subscript(value=ir.Name(), index=ir.Constant()):
+            value = frame.ask(subject)
+        case _:
+            return None
+    if value is None or value.kind not in _TYPES or value.trait in (Trait.ANNOTATED, Trait.LAZY):
+        return None
+    if value.kind is Kind.TENSOR and value.origin is Origin.INPUT:
+        return None  # it is taken for one by what is done to it
+    if not frame.site and (not value.kind.is_container or frame.object(value) is None):
+        return None
+    names = dotted_types(frame, types)
+    if _TYPES[value.kind] in names:
+        return True
+    return False if names <= set(_TYPES.values()) | _OTHERS else None
+
+
+def is_exact_type(frame: Frame, node: ir.Expr) -> bool | None:
+    """What `type(x) is torch.Tensor` gives for a tensor that a call has passed, but for one that
+    may be a parameter."""
+    match node:
+        case ir.Compare(
+            op="is" | "is not" | "==" | "!=" as op,
+            left=ir.Call(
+                func=ir.Name(id="type") as func, args=(ir.Argument(value=ir.Name(id=name)),)
+            ),
+            right=right,
+        ) if is_builtin(frame, func):
+            value = frame.state.env.get(name)
+        case _:
+            return None
+    if value is None or not frame.site or value.kind is not Kind.TENSOR or value.trait:
+        return None
+    of_tensor = value.origin in PROVED and dotted(frame, right) == "torch.Tensor"
+    return op in ("is", "==") if of_tensor else None
+
+
+_TYPES: Mapping[Kind, str] = {
+    Kind.TENSOR: "torch.Tensor", Kind.NDARRAY: "numpy.ndarray", Kind.LIST: "builtins.list",
+    Kind.TUPLE: "builtins.tuple", Kind.DICT: "builtins.dict",
+}  # fmt: skip
+_OTHERS = frozenset(
+    ("builtins.bool", "builtins.bytes", "builtins.float", "builtins.int", "builtins.str")
+)
+
+
+_NO_TENSORS = frozenset(
+    ("builtins.list", "builtins.tuple", "builtins.dict", "builtins.set", "builtins.str",
+     "builtins.int", "builtins.float", "builtins.bool", "numpy.ndarray",
+     "PIL.Image.Image", "pathlib.Path")
+)  # fmt: skip
+
+
+def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
+    """Whether a tensor is of a type, where `node` asks that of one and the answer is known."""
+    subject, names = named_types(frame, node) or (None, set[str]())
+    value = frame.look_up(subject.id) if isinstance(subject, ir.Name) else None
+    if value is None or value.kind is not Kind.TENSOR or value.origin not in PROVED:
+        return None
+    return True if "torch.Tensor" in names else False if names <= _NO_TENSORS else None
+
+
+def has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
+    """What `hasattr(x, "name")` gives for a tensor or a module that a call has passed. False for
+    `hasattr(self, "name")` where the constructor hasn't stored it on any path, and nothing else can
+    have."""
+    this, name = asked_attribute(frame, node) or (None, "")
+    value = frame.look_up(this.id) if isinstance(this, ir.Name) else None
+    if value is None:
+        return None
+    if frame.site and value.trait is None and value.kind in (Kind.TENSOR, Kind.MODULE):
+        return _of_torch(value, name)
+    found = frame.object(value) if value.trait is Trait.SELF else None
+    if found is None or not isinstance(found.source, ClassInfo) or name in found.entries:
+        return None
+    if frame.outermost.function is not found.source.methods.get("__init__"):
+        return None
+    lineage = found.source.lineage()
+    if any(each.open_base or name in each.env or name in each.methods for each in lineage):
+        return None
+    return False
+
+
+def _of_torch(value: Value, name: str) -> bool | None:
+    """Whether a tensor or a module has an attribute that one of them has and the other hasn't."""
+    if value.kind is Kind.MODULE:
+        return True if name in _OF_MODULES else None  # a class may have a `device` of its own
+    if value.origin not in PROVED:
+        return None
+    return True if name in _OF_TENSORS else False if name in _OF_MODULES else None
+
+
+_OF_MODULES = ("parameters", "named_parameters", "buffers", "children", "modules", "state_dict")
+_OF_TENSORS = ("device", "is_cuda", "cuda", "cpu", "to", "shape", "dtype", "size", "dim")
+
+
+_PROXIES = ("torch.fx.Proxy", "torch.fx.proxy.Proxy")
+_PROXY_TESTS = ("is_torch_fx_proxy", "is_fx_tracing", "is_fx_symbolic_tracing")
+
+
+def asks_for_proxy(frame: Frame, node: ir.Expr) -> bool | None:
+    """False for a condition that holds for the proxies of `torch.fx` alone, which stand for tensors
+    while a graph is drawn: never where tensors are computed."""
+    asked = asked_types(frame, node)
+    if asked is not None:
+        return False if dotted(frame, asked[1]) in _PROXIES else None
+    match node:
+        case ir.Call(func=ir.Name(id=name) | ir.Attribute(attr=name)):
+            return False if name in _PROXY_TESTS else None
+    return None
