@@ -75,8 +75,7 @@ def _collated(
     """The object of the project that a function makes of samples of the host; NOTHING where it
     makes no such object."""
     sample = Value(Kind.BATCH, CPU, origin=Origin.LOADED, trace=told)
-    rows = Value(Kind.LIST, data=((node, "samples"), frame.site))
-    frame.state.heap[rows.data] = Object(element=sample)
+    rows = Value(Kind.LIST, data=frame.allocate((node, "samples"), Object(element=sample)))
     before, frame.expecting = frame.expecting, True
     made = frame.world.invoke(frame, node, collate, [*receiver, rows], {})
     frame.expecting = before

@@ -37,9 +37,8 @@ def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
         return NOTHING
     if whole.kind is Kind.LIBRARY:
         return followed(frame, library_value(f"{whole.data}.{text}"), node)
-    found = frame.object(whole)
-    held = found is not None and whole.kind in (Kind.MODULE, Kind.INSTANCE)
-    return found.entries.get(text, NOTHING) if found is not None and held else NOTHING
+    found = frame.object(whole) if whole.kind in (Kind.MODULE, Kind.INSTANCE) else None
+    return NOTHING if found is None else found.entries.get(text, NOTHING)
 
 
 def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -59,9 +58,8 @@ def _fields(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`dataclasses.fields(batch)`: objects that say what each field is called."""
     made = []
     for at, name in enumerate(_declared(frame, args)):
-        made.append(Value(Kind.INSTANCE, data=((node, at), frame.site)))
-        named = {"name": Value(Kind.STRING, data=name)}
-        frame.state.heap[made[-1].data] = Object(entries=named, source=row.name)
+        field = Object(entries={"name": Value(Kind.STRING, data=name)}, source=row.name)
+        made.append(Value(Kind.INSTANCE, data=frame.allocate((node, at), field)))
     return Value(Kind.TUPLE, data=frame.allocate(node, Object(items=tuple(made))))
 
 

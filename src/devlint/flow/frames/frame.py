@@ -220,9 +220,10 @@ class Frame:
 
     # --- objects ---------------------------------------------------------------------------
 
-    def allocate(self, node: ir.Node, found: Object) -> Ref:
-        """A reference to an object made at a node in this call."""
-        ref = (node, self.site)
+    def allocate(self, made_by: Hashable, found: Object) -> Ref:
+        """A reference to an object made in this call: at a node, or as a part of what is made there
+        (`(node, "pair")`)."""
+        ref = (made_by, self.site)
         self.state.heap[ref] = found
         return ref
 
