@@ -33,10 +33,10 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
             device = frame.place(value)
         elif value.kind is Kind.DATASET and found is not None and found.device != CPU:
             device = found.device
-        elif isinstance(value.data, Closure) and closure_moves(value.data):
+        elif isinstance(value.data, Closure) and _closure_moves(value.data):
             device = UNKNOWN
         elif (info := frame.class_of(value)) is not None:
-            device = UNKNOWN if class_moves(info) or _holds_elsewhere(frame, value) else device
+            device = UNKNOWN if _class_moves(info) or _holds_elsewhere(frame, value) else device
     collate = args.keyword("collate_fn")
     collating = None if collate is None else _called(frame, collate[1])
     if collate is not None and collate[1].kind not in _COLLATE and collating is None:
@@ -49,7 +49,10 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
     batch = NOTHING
     if collating is not None and device == CPU:
         batch = _collated(frame, node, *collating, told)
-    made = Object(device, of and (of[1],), parts, batch, row.name, trace=told)
+    made = Object(
+        device=device, items=of and (of[1],), entries=parts, element=batch, source=row.name,
+        trace=told,
+    )  # fmt: skip
     if kind is Kind.LOADER:
         pinning.argument(frame, node, args, device)
         workers.note_loader(frame, node, args)
@@ -108,7 +111,7 @@ def _lists(collate: Value) -> dict[str, Value]:
     return dict.fromkeys(parts, Value(Kind.LIST))
 
 
-def closure_moves(closure: Closure) -> bool:
+def _closure_moves(closure: Closure) -> bool:
     """Whether a function of the file has a move in it, or names a device in a call."""
     own = {parameter.name for parameter in closure.node.params[closure.owner is not None :]}
     body: tuple[ir.Node, ...]
@@ -142,10 +145,10 @@ def _names_device(argument: ir.Argument, own: set[str]) -> bool:
     return not of_own or last_name(value) != "device"
 
 
-def class_moves(info: ClassInfo) -> bool:
+def _class_moves(info: ClassInfo) -> bool:
     """Whether a data set of the file moves, or makes its items on a device it was given."""
     return any(
-        closure_moves(each.closure_of(method))
+        _closure_moves(each.closure_of(method))
         or any(means("device", p.name, "parameter") for p in method.params)
         for each, method in info.all_methods()
     )
@@ -153,48 +156,40 @@ def class_moves(info: ClassInfo) -> bool:
 
 def from_pretrained(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`device_map` and quantisation place the model; otherwise it is made on the CPU."""
-    if any(args.gives((name,)) for name in ("device_map", *_QUANTIZES)):
-        return _placed_by_library(frame, node, row, args)
-    if args.unpacked:
+    fixed = _fixed(frame, args)
+    if fixed is not None:
+        held = Object(source=row.name, managed=True)
+        trace = Step(Sort.PLACED_BY_LIBRARY, node, name=fixed.by.value)
+        return Value(Kind.MODULE, data=frame.allocate(node, held), trait=fixed, trace=trace)
+    if args.unpacked or any(args.gives((name,)) for name in _QUANTIZES):
         return NOTHING
-    told = Step(Sort.PRETRAINED, node)
-    found = Object(device=frame.state.default, source=row.name, trace=told)
-    return Value(Kind.MODULE, data=frame.allocate(node, found))
-
-
-_BITS = {"load_in_8bit": Fixing.EIGHT_BIT, "load_in_4bit": Fixing.FOUR_BIT}
-_SPREADING = ("auto", "balanced", "balanced_low_0", "sequential")
-
-
-def _placed_by_library(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """A model whose trait tells why it isn't to be moved, as far as the arguments prove that."""
-    told = _bits(frame, args)
-    given, mapped = args.keyword("quantization_config"), args.keyword("device_map")
-    if told is None and given is not None and isinstance(given[1].trait, Fixed):
-        told = given[1].trait
-    if told is None and mapped is not None and mapped[1].data in _SPREADING:
-        told = Fixed(Fixing.DISPATCH)
-    if told is None:
-        return _on_one_device(frame, node, row, args)
-    found = Object(source=row.name, managed=True)
-    trace = Step(Sort.PLACED_BY_LIBRARY, node, name=told.by.value)
-    return Value(Kind.MODULE, data=frame.allocate(node, found), trait=told, trace=trace)
-
-
-def _on_one_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """`device_map="cuda:0"`: the whole model is there, and nothing moves its inputs."""
+    device, told = frame.state.default, Step(Sort.PRETRAINED, node)
     mapped = args.keyword("device_map")
-    if mapped is None or args.unpacked or any(args.gives((name,)) for name in _QUANTIZES):
-        return NOTHING
-    kind, device = mapped[1].kind, mapped[1].device
-    if kind not in (Kind.STRING, Kind.DEVICE) or not isinstance(device, (Known, Guarded)):
-        return NOTHING
-    told = Step(Sort.PRETRAINED_NAMED, node, device=device)
+    if mapped is not None and mapped[1].kind is not Kind.NONE:
+        device = mapped[1].device  # the whole model is there, and nothing moves its inputs
+        if mapped[1].kind not in (Kind.STRING, Kind.DEVICE):
+            return NOTHING
+        if not isinstance(device, (Known, Guarded)):
+            return NOTHING
+        told = Step(Sort.PRETRAINED_NAMED, node, device=device)
     found = Object(device=device, source=row.name, trace=told)
     return Value(Kind.MODULE, data=frame.allocate(node, found))
 
 
-_QUANTIZES = ("load_in_8bit", "load_in_4bit", "quantization_config")
+_BITS = {"load_in_8bit": Fixing.EIGHT_BIT, "load_in_4bit": Fixing.FOUR_BIT}
+_QUANTIZES = (*_BITS, "quantization_config")
+_SPREADING = ("auto", "balanced", "balanced_low_0", "sequential")
+
+
+def _fixed(frame: Frame, args: Arguments) -> Fixed | None:
+    """Why a model isn't to be moved, as far as the arguments prove that."""
+    bits = _bits(frame, args)
+    given, mapped = args.keyword("quantization_config"), args.keyword("device_map")
+    if bits is None and given is not None and isinstance(given[1].trait, Fixed):
+        return given[1].trait
+    if bits is None and mapped is not None and mapped[1].data in _SPREADING:
+        return Fixed(Fixing.DISPATCH)
+    return bits
 
 
 def _bits(frame: Frame, args: Arguments) -> Fixed | None:
@@ -257,9 +252,9 @@ def encoded(frame: Frame, node: ir.Call, method: str, args: Arguments, row: str 
     if method not in _GIVE_NUMBERS and method not in _GIVE_ENCODINGS:
         return NOTHING
     found = encoding(frame, node, args, row)
-    asked = args.keyword("return_dict")
-    if method in _GIVE_ENCODINGS or found is NOTHING or (asked and asked[1].data is True):
+    if method in _GIVE_ENCODINGS or found is NOTHING or args.asks("return_dict"):
         return found
+    asked = args.keyword("return_dict")
     if asked is not None and asked[1].data is not False:
         return NOTHING
     return Value(Kind.TENSOR, CPU, origin=Origin.ENCODED, scalar=False, trace=found.trace)
@@ -291,8 +286,8 @@ def children(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
     them are known."""
     inside = tuple(value for _, value in args.positional())
     listed = frame.object(inside[0]) if len(inside) == 1 and inside[0].kind is Kind.LIST else None
-    if listed is not None:
-        inside = listed.items or () if listed.items is not None else inside
+    if listed is not None and listed.items is not None:
+        inside = listed.items
     known = not args.unpacked and all(value.kind is Kind.MODULE for value in inside)
     return inside if known else None
 
@@ -319,9 +314,9 @@ def device_of_children(frame: Frame, row: Row, args: Arguments, default: Device)
         elif found is not None and value.kind.is_container:
             inside.append(found.elements())
     places = {frame.place(v) for v in inside if v.kind is Kind.MODULE} - {UNKNOWN}
-    if any(v.kind is not Kind.MODULE for v in inside) and len(places) < 1:
-        return UNKNOWN if inside else default
-    return places.pop() if len(places) == 1 else (UNKNOWN if places else default)
+    if len(places) == 1:
+        return places.pop()
+    return UNKNOWN if places or any(v.kind is not Kind.MODULE for v in inside) else default
 
 
 def _device_of_metrics(frame: Frame, args: Arguments) -> Device:
