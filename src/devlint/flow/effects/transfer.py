@@ -10,15 +10,7 @@ from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
-from devlint.flow.domain.values import (
-    NOTHING,
-    TENSORS,
-    Copy,
-    Kind,
-    Origin,
-    Value,
-    as_loaded,
-)
+from devlint.flow.domain.values import NOTHING, TENSORS, Copy, Kind, Origin, Value, as_loaded
 from devlint.flow.effects import overlays, written
 from devlint.flow.effects.creation import create, create_like, tensor_like
 from devlint.flow.effects.draws import draw
@@ -93,8 +85,7 @@ def _move(use: Use) -> Value:
         return NOTHING
     value = of[1]
     device = Known(use.row.to) if use.row.to else device_argument(use, via="to")
-    other = use.find(use.row.like) if use.row.like else None
-    if device is None and other is not None:
+    if device is None and use.find(use.row.like) is not None:
         device = use.frame.place(tensor_like(use, use.row.like))
     if use.row.managed or device is None:
         return NOTHING
@@ -163,15 +154,15 @@ def _index(use: Use) -> Value:
 
 
 def _read_on_host(use: Use) -> Value:
-    receiver = use.args.receiver
-    if receiver is not None and not use.args.asks("force"):
+    receiver, made = use.args.receiver, plain(use.row)
+    if receiver is None:
+        return made
+    if not use.args.asks("force"):
         tell_read(use.frame, use.node, receiver, use.row.host)
-    kind = result_kind(use.row)
-    if kind is Kind.TENSOR and receiver is not None:
+    if result_kind(use.row) is Kind.TENSOR:
         return receiver[1]
-    if receiver is not None and isinstance(receiver[1].data, Copy):
-        return plain(use.row).but(data=receiver[1].data)  # the same memory
-    return plain(use.row)
+    shared = isinstance(receiver[1].data, Copy)
+    return made.but(data=receiver[1].data) if shared else made
 
 
 def _read(use: Use) -> Value:
@@ -255,12 +246,9 @@ def _module(use: Use) -> Value:
     told = Step(sort, use.node, device=device)
     contains = row.name.rpartition(".")[2] in CONTAINERS
     inside = children(frame, use.args) if contains or use.args.all else None
-    empty = not holds_some
-    if inside:
-        held = [frame.object(each) for each in inside]
-        empty = empty and all(each is not None and each.stateless for each in held)
-    elif contains:
-        empty = False
+    held = [frame.object(each) for each in inside or ()]
+    empty = not holds_some and all(each is not None and each.stateless for each in held)
+    empty = empty and (bool(held) or not contains)
     found = Object(
         device=device, source=row.name, trace=told, items=inside, stateless=empty,
         element=NOTHING if inside is not None else child_of_list(frame, use.args),

@@ -48,9 +48,8 @@ def arguments_of(use: Use, parameters: tuple[tuple[Arg, ...], ...]) -> list[Give
     for parameter in parameters:
         if parameter == ("*",):
             found.extend(use.args.positional())
-        else:
-            one = use.find(parameter)
-            found.extend([] if one is None else [one])
+        elif (one := use.find(parameter)) is not None:
+            found.append(one)
     return found
 
 
