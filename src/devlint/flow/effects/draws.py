@@ -11,8 +11,6 @@ from devlint.flow.facts import Draw, Operand
 from devlint.flow.frames.arguments import Given
 from devlint.model import ir
 
-_SHUFFLE = (2, "shuffle")
-
 
 def draw(use: Use, made: Value) -> Value:
     """A call draws random numbers: the fact where its generator is elsewhere than they are. What a
@@ -66,8 +64,7 @@ def _takes_its_own(use: Use) -> bool:
         return False
     if use.row.kind != "loader":
         return True
-    shuffle = use.find(_SHUFFLE)
-    return shuffle is not None and shuffle[1].data is True
+    return use.args.value((2, "shuffle")).data is True
 
 
 def _knows_default(use: Use) -> bool:
@@ -86,11 +83,8 @@ def _knows_default(use: Use) -> bool:
 def _target(use: Use) -> Operand | None:
     """The tensor that is filled or followed."""
     row = use.row
-    parameter = row.like or row.of
-    given = use.find(parameter)
-    if given is None or given[1].kind not in TENSORS:
-        return None
-    return use.frame.operand(*given)
+    given = use.find(row.like or row.of)
+    return None if given is None or given[1].kind not in TENSORS else use.frame.operand(*given)
 
 
 def _placed(use: Use) -> ir.Argument | None:

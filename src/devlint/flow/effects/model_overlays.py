@@ -98,8 +98,7 @@ def _holds_elsewhere(frame: Frame, data_set: Value) -> bool:
 
 def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
     """What a data set whose class is in sight gives as text, by position or key."""
-    given = args.find((0, "dataset"))
-    info = None if given is None or args.unpacked else frame.class_of(given[1])
+    info = None if args.unpacked else frame.class_of(args.value((0, "dataset")))
     method = None if info is None else info.method("__getitem__")
     return {} if method is None else dict.fromkeys(text_parts(method[1]), NOTHING)
 
@@ -238,8 +237,7 @@ def _names_the_map(node: ir.Node) -> bool:
 def encoding(frame: Frame, node: ir.Call, args: Arguments, row: str = "") -> Value:
     """What a tokenizer gives: tensors on the CPU where `return_tensors="pt"` asks for them. `row`
     is the one of policy by which it is a tokenizer."""
-    wanted = args.keyword("return_tensors")
-    if wanted is None or wanted[1].data != "pt" or args.gives(("device",)):
+    if args.value(("return_tensors",)).data != "pt" or args.gives(("device",)):
         return NOTHING
     told = Step(Sort.ENCODED, node, Step(Sort.HYPOTHESIS, node, name=row) if row else None)
     found = Object(device=CPU, trace=told)
@@ -268,12 +266,10 @@ def encoding_method(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) 
     """`encoding.get("attention_mask")`, `.items()`: what it holds, as any mapping gives it."""
     if graphs.is_graph(frame, bound.receiver):
         return NOTHING
-    wanted, default = args.find((0,)), args.find((1,))
-    key = None if wanted is None else wanted[1].data
-    part = part_of_encoding(frame, (bound.node, bound.receiver), key)
+    part = part_of_encoding(frame, (bound.node, bound.receiver), args.value((0,)).data)
     match bound.name.rpartition(".")[2]:
-        case "get" | "pop" if wanted is not None:
-            return part if default is None or default[1].kind is Kind.NONE else NOTHING
+        case "get" | "pop" if args.find((0,)) is not None:
+            return NOTHING if args.gives((1,)) else part
         case "values":
             return lazily(frame, node, Object(element=part))
         case "items":
@@ -321,8 +317,7 @@ def device_of_children(frame: Frame, row: Row, args: Arguments, default: Device)
 
 def _device_of_metrics(frame: Frame, args: Arguments) -> Device:
     """A collection refuses inputs of elsewhere where one of its metrics does."""
-    given = args.find((0, "metrics"))
-    found = None if given is None else frame.object(given[1])
+    found = frame.object(args.value((0, "metrics")))
     inside = [] if found is None else [*(found.items or ()), *found.entries.values()]
     held = [frame.object(each) for each in inside if each.kind is Kind.MODULE]
     places = {each.device for each in held if each is not None and not each.stateless}

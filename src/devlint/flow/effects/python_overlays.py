@@ -140,12 +140,12 @@ def _length(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 def _string(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`str(device)` names the device still; `str(index)` is digits."""
-    given = args.find((0,))
-    if given is not None and given[1].kind is Kind.NUMBER:
+    given = args.value((0,))
+    if given.kind is Kind.NUMBER:
         return Value(Kind.STRING, trait=Trait.DIGITS)
-    device = UNKNOWN if given is None else as_device(given[1])
-    of_tensor = given is not None and given[1].trait is Trait.DEVICE_OF_TENSOR
-    return Value(Kind.STRING, device, trait=Trait.TEXT_OF_DEVICE if of_tensor else Trait.BUILT)
+    of_tensor = given.trait is Trait.DEVICE_OF_TENSOR
+    trait = Trait.TEXT_OF_DEVICE if of_tensor else Trait.BUILT
+    return Value(Kind.STRING, as_device(given), trait=trait)
 
 
 def _range(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

@@ -10,6 +10,7 @@ from devlint.flow.conditions.implications import implied
 from devlint.flow.devices.own_index import own_index
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
 from devlint.flow.domain.lattice import CUDA, leaves
+from devlint.flow.effects.collectives import UNKNOWN_BACKEND
 from devlint.flow.facts import (
     ApiCall,
     Context,
@@ -86,7 +87,7 @@ class _File:
 
     def backends(self, group: ir.Call, place: Place, given: set[str]) -> set[str]:
         """The names of backends that a group may get."""
-        found = set(given) - {"?"}
+        found = given - {UNKNOWN_BACKEND}
         named = [a for a in group.args if a.keyword == "backend"]
         for argument in named or [a for a in group.args[:1] if not (a.keyword or a.star)]:
             texts = processes.possible(argument.value, place.function, self.top.file.body)

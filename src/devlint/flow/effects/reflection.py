@@ -85,11 +85,8 @@ def _vars(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 def _declared(frame: Frame, args: Arguments) -> tuple[str, ...]:
     """The names of the fields of the class, or of the object, that is given."""
-    given = args.find((0,))
-    if given is None:
-        return ()
-    data = given[1].data
-    info = data if isinstance(data, ClassInfo) else frame.class_of(given[1])
+    given = args.value((0,))
+    info = given.data if isinstance(given.data, ClassInfo) else frame.class_of(given)
     return () if info is None else tuple(name for name, _ in declared(info))
 
 

@@ -188,11 +188,11 @@ def _host_only(use: Use) -> Value:
 
 def _register(use: Use) -> Value:
     receiver, name = use.args.receiver, use.find((0, "name"))
-    value = use.find((1, "tensor", "param", "module", "default"))
+    kept = use.args.value((1, "tensor", "param", "module", "default"))
     registers = Trait.REGISTERS_BUFFER if use.row.name == _REGISTER_BUFFER else None
     if receiver is None or name is None:
         return Value(Kind.NONE, trait=registers)
-    found, kept = use.frame.object(receiver[1]), NOTHING if value is None else value[1]
+    found = use.frame.object(receiver[1])
     spelled = isinstance(name[1].data, str)
     if found is not None and (spelled or kept.kind is Kind.MODULE):
         holds = kept.kind is Kind.MODULE or kept.kind.is_container  # the list of a metric's state
