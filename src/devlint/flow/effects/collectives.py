@@ -51,9 +51,9 @@ def collective(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """Remember tensors of the host that are given to all processes."""
     if args.unpacked or not frame.notes or frame.expecting:
         return NOTHING
-    handed_on = args.gives(("group",))
-    if handed_on and not _is_argument(frame, args.keyword("group")):
-        return NOTHING
+    group, handed_on = args.keyword("group"), args.gives(("group",))
+    if group is not None and handed_on and not frame.is_parameter(group[0]):
+        return NOTHING  # it isn't what the caller gives, or the default one where that gives none
     if any("backend" in key for key in frame.state.known):
         return NOTHING  # the code asks which it is
     for expression, value in operands(Use(frame, node, row, args), row.operands):
@@ -64,12 +64,6 @@ def collective(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
             fact = Collective(node, frame.context(), row.name, operand, handed_on)
             frame.world.collectives.append(fact)
     return NOTHING
-
-
-def _is_argument(frame: Frame, group: tuple[ir.Expr, Value] | None) -> bool:
-    """Whether a group is what the caller gives, or the default one where that gives none."""
-    node = None if group is None else group[0]
-    return isinstance(node, ir.Name) and frame.takes(node.id)
 
 
 def refused(frame: Frame) -> list[Collective]:

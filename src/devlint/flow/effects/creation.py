@@ -113,10 +113,8 @@ def _is_tensor(value: Value) -> bool:
 def _is_handed_on(frame: Frame, data: Given) -> bool:
     """Whether a call gives what a tensor is made of, and nobody knows what that is: it may be a
     tensor, which keeps its device."""
-    if frame.is_alone:
-        return False
     node, value = data
-    return value.kind is Kind.UNKNOWN and isinstance(node, ir.Name) and frame.takes(node.id)
+    return not frame.is_alone and value.kind is Kind.UNKNOWN and frame.is_parameter(node)
 
 
 def _is_of_default_type(use: Use) -> bool:

@@ -18,7 +18,9 @@ def draw(use: Use, made: Value) -> Value:
     given = use.find(use.row.generator)
     if given is not None and given[1].kind is Kind.GENERATOR and _needs_host(use, given[1], made):
         drawn = made.but(origin=Origin.MOVED, trace=Step(Sort.HOST_GENERATOR, use.node))
-        _rebind(use, drawn)
+        receiver = use.args.receiver
+        if receiver is not None and isinstance(receiver[0], ir.Name):  # it is filled in place
+            use.frame.state.env[receiver[0].id] = drawn
         return drawn
     _note(use, given, made)
     return made
@@ -27,13 +29,6 @@ def draw(use: Use, made: Value) -> Value:
 def _needs_host(use: Use, generator: Value, made: Value) -> bool:
     fresh = made.kind is Kind.TENSOR and made.origin is Origin.DEFAULT
     return fresh and use.frame.place(generator) == use.frame.place(made) == CPU
-
-
-def _rebind(use: Use, drawn: Value) -> None:
-    """What is filled in place is what its name stands for."""
-    receiver = use.args.receiver
-    if receiver is not None and isinstance(receiver[0], ir.Name):
-        use.frame.state.env[receiver[0].id] = drawn
 
 
 def _note(use: Use, given: Given | None, made: Value) -> None:

@@ -105,8 +105,7 @@ def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
 
 def _lists(collate: Value) -> dict[str, Value]:
     """What a function that puts batches together leaves in lists, by position or key."""
-    closure = collate.data if collate.kind is Kind.FUNCTION else None
-    parts = list_parts(closure.node) if isinstance(closure, Closure) else ()
+    parts = list_parts(collate.data.node) if isinstance(collate.data, Closure) else ()
     return dict.fromkeys(parts, Value(Kind.LIST))
 
 

@@ -31,24 +31,18 @@ from devlint.torchapi.spellings import is_class
 
 def _device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`torch.device("cuda", 1)`: two arguments make one device."""
-    given = args.find((0, "device", "type"))
+    given, second = args.find((0, "device", "type")), args.find((1, "index"))
     if given is None:
         return Value(Kind.DEVICE)
-    second = args.find((1, "index"))
-    if (
-        second is not None
-        and isinstance(second[1].data, int)
-        and isinstance(given[1].device, Known)
-    ):
-        device: Device = Known(given[1].device.type, second[1].data)
-        whole = Value(Kind.STRING, device, str(device))
-        use_device(frame, second[0], whole, via="torch.device")
-    elif second is not None:
-        device = as_device(given[1])
-        return Value(Kind.DEVICE, device, trait=Trait.DEVICE_OF_TENSOR)  # it has an index
-    else:
+    if second is None:
         device = use_device(frame, *given, via="torch.device")
         note_none(frame, *given)
+    elif isinstance(second[1].data, int) and isinstance(given[1].device, Known):
+        device = Known(given[1].device.type, second[1].data)
+        whole = Value(Kind.STRING, device, str(device))
+        use_device(frame, second[0], whole, via="torch.device")
+    else:  # it has an index
+        return Value(Kind.DEVICE, as_device(given[1]), trait=Trait.DEVICE_OF_TENSOR)
     trait = Trait.CHOICE if given[1].trait in CHOICES else None
     if given[1].kind is Kind.STRING and given[1].trait is Trait.BUILT:
         trait = Trait.BUILT  # its index, if it has one, isn't known

@@ -109,16 +109,16 @@ def _next(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 def _next_parameter(frame: Frame, call: ir.Call) -> Value:
     """`next(model.parameters())` of a model that isn't known is where that model is; while a module
     is made that has it as a part, nothing is where it will be."""
-    if isinstance(call.func, ir.Attribute) and call.func.attr in ("parameters", "buffers"):
-        owner = identity(call.func.value)
-        place = place_of_path(Path(owner, given=True))
-        if isinstance(place, Symbol):  # a module has no `device` that could be asked
-            place = Symbol(place.key, f"next({owner}.{call.func.attr}()).device")
-        if _is_of_new_module(frame, call.func.value):
-            place = UNKNOWN
-        told = Step(Sort.HELD, call)
-        return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True, trace=told)
-    return NOTHING
+    func = call.func
+    if not isinstance(func, ir.Attribute) or func.attr not in ("parameters", "buffers"):
+        return NOTHING
+    owner = identity(func.value)
+    place = place_of_path(Path(owner, given=True))
+    if isinstance(place, Symbol):  # a module has no `device` that could be asked
+        place = Symbol(place.key, f"next({owner}.{func.attr}()).device")
+    if _is_of_new_module(frame, func.value):
+        place = UNKNOWN
+    return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True, trace=Step(Sort.HELD, call))
 
 
 def _is_of_new_module(frame: Frame, node: ir.Expr) -> bool:
@@ -203,18 +203,19 @@ _DEEPEST = 9
 
 def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     given = {name: value for name, (_, value) in args.keywords().items()}
-    other = args.find(row.data or (0,))
-    found = None if other is None else frame.object(other[1])
-    pairs_of = None if other is None else _pairs(frame, other[1])
+    source = row.data or (0,)
+    other = args.value(source)
+    found, pairs_of = frame.object(other), _pairs(frame, other)
     whole, element = Object(), NOTHING
     if pairs_of:
         whole, found = Object(entries=pairs_of), Object(items=())
-    elif found is not None and other is not None and other[1].kind is Kind.DICT:
+    elif found is not None and other.kind is Kind.DICT:
         whole, element = Object(entries=found.entries, unsure=found.unsure), found.element
-    elif other is not None:
-        element = part_of_any(other[1])
-    known = not args.unpacked and (other is None or (found is not None and found.items == ()))
-    made = replace(whole.with_entries(given), items=() if known else None, element=element)
+    else:
+        element = part_of_any(other)
+    all_seen = args.find(source) is None or (found is not None and found.items == ())
+    items = () if all_seen and not args.unpacked else None
+    made = replace(whole.with_entries(given), items=items, element=element)
     return Value(Kind.DICT, data=frame.allocate(node, made))
 
 

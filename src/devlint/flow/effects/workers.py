@@ -52,9 +52,7 @@ def note_loader(frame: Frame, node: ir.Call, args: Arguments) -> None:
         return
     proof = Hop(node, f"a loader runs it in {count[1].data} worker processes here")
     for parameter in ((0, "dataset"), ("collate_fn",)):
-        given = args.find(parameter)
-        if given is not None:
-            _note(frame, given[1], proof)
+        _note(frame, args.value(parameter), proof)
 
 
 def _note(frame: Frame, value: Value, proof: Hop) -> None:

@@ -203,7 +203,7 @@ class Frame:
                 type_name = _short_name(found.source)
             elif isinstance(found.source, ClassInfo):
                 type_name = found.source.node.name
-        passed = self.caller is not None and isinstance(node, ir.Name) and self.takes(node.id)
+        passed = self.caller is not None and self.is_parameter(node)
         return Operand(node, value, device, type_name, guarded, passed)
 
     def on_host(self, operands: Iterable[Operand]) -> bool:
@@ -217,6 +217,10 @@ class Frame:
         """Whether the running function has a parameter of that name."""
         params = () if self.function is None else self.function.params
         return any(parameter.name == name for parameter in params)
+
+    def is_parameter(self, node: ir.Expr) -> bool:
+        """Whether an expression is a parameter of the running function."""
+        return isinstance(node, ir.Name) and self.takes(node.id)
 
     # --- objects ---------------------------------------------------------------------------
 
