@@ -53,7 +53,7 @@ def collective(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         return NOTHING
     group, handed_on = args.keyword("group"), args.gives(("group",))
     if group is not None and handed_on and not frame.is_parameter(group[0]):
-        return NOTHING  # it isn't what the caller gives, or the default one where that gives none
+        return NOTHING  # what is no argument may be a group of any backend
     if any("backend" in key for key in frame.state.known):
         return NOTHING  # the code asks which it is
     for expression, value in operands(Use(frame, node, row, args), row.operands):

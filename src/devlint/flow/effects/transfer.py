@@ -16,12 +16,12 @@ from devlint.flow.effects.creation import create, create_like, tensor_like
 from devlint.flow.effects.draws import draw
 from devlint.flow.effects.host import note_listed, read_cpu_only, tell_inside, tell_read
 from devlint.flow.effects.keeping import keep
+from devlint.flow.effects.loaders import loader
 from devlint.flow.effects.model_overlays import (
     CONTAINERS,
     child_of_list,
     children,
     device_of_children,
-    loader,
 )
 from devlint.flow.effects.use import (
     Use,
