@@ -7,16 +7,18 @@ from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Fixed, Fixing
-from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
+from devlint.flow.effects.use import Use, device_argument
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Bound
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import graphs
 from devlint.flow.operations.containers import lazily, pairs
+from devlint.flow.operations.dimensions import of_loss
 from devlint.flow.operations.unpacking import part_of_encoding
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
-from devlint.torchapi.effects import Row
+from devlint.torchapi.effects import Dims, Row
 
 
 def from_pretrained(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -143,7 +145,37 @@ def encoding_method(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) 
     return NOTHING
 
 
-def children(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
+def module(use: Use) -> Value:
+    """A module of a library's class: on the default device, or where its arguments put it."""
+    frame, row = use.frame, use.row
+    device = device_argument(use)
+    weights = [use.find(parameter) for parameter in row.weights]
+    tensors = [given[1] for given in weights if given is not None and given[1].kind in TENSORS]
+    holds = [row.parameters if given is None else given[1].data is not False for given in weights]
+    holds_some = any(holds) if weights else row.parameters
+    if device is None:
+        device = frame.state.default if row.parameters and holds_some else UNKNOWN
+        if tensors:  # a 0-dimensional weight may stay on the CPU
+            shaped = row.dims is Dims.SOME or tensors[0].scalar is False
+            device = frame.place(tensors[0]) if shaped else UNKNOWN
+        device = _device_of_children(frame, row, use.args, device)
+    sort = Sort.MODULE if device == CPU else Sort.MODULE_NAMED
+    told = Step(sort, use.node, device=device)
+    contains = row.name.rpartition(".")[2] in _CONTAINERS
+    inside = _children(frame, use.args) if contains or use.args.all else None
+    held = [frame.object(each) for each in inside or ()]
+    unseen = contains and not held
+    empty = all(each is not None and each.stateless for each in held)
+    found = Object(
+        device=device, source=row.name, trace=told, items=inside,
+        stateless=empty and not (holds_some or unseen),
+        element=NOTHING if inside is not None else _child_of_list(frame, use.args),
+        gives_number=row.reduces and of_loss(use.args) is True,
+    )  # fmt: skip
+    return Value(Kind.MODULE, data=frame.allocate(use.node, found))
+
+
+def _children(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
     """The modules given to `nn.Sequential(...)` or `nn.ModuleList([...])`; None where not all of
     them are known."""
     inside = tuple(value for _, value in args.positional())
@@ -154,7 +186,7 @@ def children(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
     return inside if known else None
 
 
-def child_of_list(frame: Frame, args: Arguments) -> Value:
+def _child_of_list(frame: Frame, args: Arguments) -> Value:
     """What a list or a dict holds that is given to `nn.ModuleList(...)`: a module that goes where
     this one goes."""
     found = [frame.object(value) for _, value in args.positional() if value.kind.is_container]
@@ -162,11 +194,11 @@ def child_of_list(frame: Frame, args: Arguments) -> Value:
     return inside if inside.kind is Kind.MODULE else NOTHING
 
 
-def device_of_children(frame: Frame, row: Row, args: Arguments, default: Device) -> Device:
+def _device_of_children(frame: Frame, row: Row, args: Arguments, default: Device) -> Device:
     """A container of modules is where they are: it has nothing of its own."""
     if row.name == "torchmetrics.MetricCollection":
         return _device_of_metrics(frame, args)
-    if not row.name.startswith("torch.nn.") or row.name.rpartition(".")[2] not in CONTAINERS:
+    if not row.name.startswith("torch.nn.") or row.name.rpartition(".")[2] not in _CONTAINERS:
         return default
     inside: list[Value] = []
     for _, value in args.positional():
@@ -190,4 +222,4 @@ def _device_of_metrics(frame: Frame, args: Arguments) -> Device:
     return places.pop() if len(places) == 1 else UNKNOWN
 
 
-CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))
+_CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort, Step, moved
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
+from devlint.flow.domain.lattice import CPU, Device, Known
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
@@ -17,12 +17,7 @@ from devlint.flow.effects.draws import draw
 from devlint.flow.effects.host import note_listed, read_cpu_only, tell_inside, tell_read
 from devlint.flow.effects.keeping import keep
 from devlint.flow.effects.loaders import loader
-from devlint.flow.effects.model_overlays import (
-    CONTAINERS,
-    child_of_list,
-    children,
-    device_of_children,
-)
+from devlint.flow.effects.model_overlays import module
 from devlint.flow.effects.use import (
     Use,
     arguments_of,
@@ -37,7 +32,7 @@ from devlint.flow.frames.arguments import Arguments, entry_of
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.operations import arrivals, meet
-from devlint.flow.operations.dimensions import dimensions, of_loss
+from devlint.flow.operations.dimensions import dimensions
 from devlint.model import ir
 from devlint.torchapi.effects import Dims, Effect, Row
 
@@ -213,7 +208,7 @@ def _construct(use: Use) -> Value:
         made = Object(source=row.name, managed=True)
         return Value(kind, data=frame.allocate(use.node, made))
     if kind is Kind.MODULE:
-        return _module(use)
+        return module(use)
     if kind is Kind.GENERATOR:
         device = device_argument(use)
         where = CPU if device is None else device
@@ -227,34 +222,6 @@ def _construct(use: Use) -> Value:
     if kind is Kind.TOKENIZER:
         return Value(kind, data=frame.allocate(use.node, Object(source=row.name)))
     return plain(row)
-
-
-def _module(use: Use) -> Value:
-    frame, row = use.frame, use.row
-    device = device_argument(use)
-    weights = [use.find(parameter) for parameter in row.weights]
-    tensors = [given[1] for given in weights if given is not None and given[1].kind in TENSORS]
-    holds = [row.parameters if given is None else given[1].data is not False for given in weights]
-    holds_some = any(holds) if weights else row.parameters
-    if device is None:
-        device = frame.state.default if row.parameters and holds_some else UNKNOWN
-        if tensors:  # a 0-dimensional weight may stay on the CPU
-            shaped = row.dims is Dims.SOME or tensors[0].scalar is False
-            device = frame.place(tensors[0]) if shaped else UNKNOWN
-        device = device_of_children(frame, row, use.args, device)
-    sort = Sort.MODULE if device == CPU else Sort.MODULE_NAMED
-    told = Step(sort, use.node, device=device)
-    contains = row.name.rpartition(".")[2] in CONTAINERS
-    inside = children(frame, use.args) if contains or use.args.all else None
-    held = [frame.object(each) for each in inside or ()]
-    empty = not holds_some and all(each is not None and each.stateless for each in held)
-    empty = empty and (bool(held) or not contains)
-    found = Object(
-        device=device, source=row.name, trace=told, items=inside, stateless=empty,
-        element=NOTHING if inside is not None else child_of_list(frame, use.args),
-        gives_number=row.reduces and of_loss(use.args) is True,
-    )  # fmt: skip
-    return Value(Kind.MODULE, data=frame.allocate(use.node, found))
 
 
 def _opaque(use: Use) -> Value:
