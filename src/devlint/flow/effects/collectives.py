@@ -103,9 +103,7 @@ def _asked_backends(file: File) -> tuple[ir.Expr | None, set[str]]:
 
 
 def _is_of_nccl(node: ir.Node) -> bool:
-    if not isinstance(node, ir.Compare):
-        return False
-    return any(_names_nccl(side) for side in (node.left, node.right))
+    return isinstance(node, ir.Compare) and (_names_nccl(node.left) or _names_nccl(node.right))
 
 
 def _names_nccl(node: ir.Expr) -> bool:

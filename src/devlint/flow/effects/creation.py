@@ -45,7 +45,7 @@ def _create(use: Use) -> Value:
         if row.data and device != CPU:
             use.frame.state.wait()  # the data is copied there
         owner = _stored_device(use)
-        given = use.find(row.device)
+        given = use.args.find(row.device)
         if owner is None and given is not None and _is_fresh(given[1]):  # `device=y.device`
             origin = given[1].origin if given[1].origin in MADE else Origin.DEFAULT
             return given[1].but(
@@ -53,14 +53,14 @@ def _create(use: Use) -> Value:
                 trait=trait, trace=Step(Sort.BESIDE, use.node, given[1].trace, device),
             )  # fmt: skip
         return _on_device(use, device, owner, scalar).but(grad=grad, trait=trait)
-    taken = use.find((0,)) if row.name == "torch.from_numpy" else None
+    taken = use.args.find((0,)) if row.name == "torch.from_numpy" else None
     if taken is not None:
         narrow_to_array(use.frame, taken[0])
-    data = use.find(row.data)
+    data = use.args.find(row.data)
     kept = None if data is None else _of_tensor(use, data)
     if kept is not None:
         return kept
-    source = use.find(row.generator)
+    source = use.args.find(row.generator)
     if source is not None and source[1].kind is Kind.UNKNOWN:
         return Value(Kind.TENSOR, UNKNOWN, scalar=scalar)  # it has to be where its generator is
     if is_placeholder(use.args, row):
@@ -135,7 +135,7 @@ def _is_used_as_tensor(use: Use, node: ir.Expr) -> bool:
 
 def _stored_device(use: Use) -> object:
     """Whose attribute the device argument is, where a module has stored it."""
-    given = use.find(use.row.device)
+    given = use.args.find(use.row.device)
     owner = None if given is None else stale.owner_of(given[1])
     if given is not None and owner is not None:
         stale.use(use.frame, owner, given[0])
@@ -169,7 +169,7 @@ def create_like(use: Use) -> Value:
 
 def tensor_like(use: Use, parameter: tuple[Arg, ...]) -> Value:
     """A tensor where an argument is."""
-    given = use.find(parameter)
+    given = use.args.find(parameter)
     if given is None:
         return Value(Kind.TENSOR)
     value = given[1]

@@ -15,7 +15,7 @@ from devlint.model import ir
 def draw(use: Use, made: Value) -> Value:
     """A call draws random numbers: the fact where its generator is elsewhere than they are. What a
     generator of the CPU draws is there on purpose, and has to be: no `device=` would do."""
-    given = use.find(use.row.generator)
+    given = use.args.find(use.row.generator)
     if given is not None and given[1].kind is Kind.GENERATOR and _needs_host(use, given[1], made):
         drawn = made.but(origin=Origin.MOVED, trace=Step(Sort.HOST_GENERATOR, use.node))
         receiver = use.args.receiver
@@ -78,7 +78,7 @@ def _knows_default(use: Use) -> bool:
 def _target(use: Use) -> Operand | None:
     """The tensor that is filled or followed."""
     row = use.row
-    given = use.find(row.like or row.of)
+    given = use.args.find(row.like or row.of)
     return None if given is None or given[1].kind not in TENSORS else use.frame.operand(*given)
 
 

@@ -149,7 +149,7 @@ def module(use: Use) -> Value:
     """A module of a library's class: on the default device, or where its arguments put it."""
     frame, row = use.frame, use.row
     device = device_argument(use)
-    weights = [use.find(parameter) for parameter in row.weights]
+    weights = [use.args.find(parameter) for parameter in row.weights]
     tensors = [given[1] for given in weights if given is not None and given[1].kind in TENSORS]
     holds = [row.parameters if given is None else given[1].data is not False for given in weights]
     holds_some = any(holds) if weights else row.parameters

@@ -17,7 +17,7 @@ from devlint.flow.effects.collectives import collective, init_process_group
 from devlint.flow.effects.distributions import distribution, divergence, draw, measure
 from devlint.flow.effects.model_overlays import from_pretrained, quantization
 from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS
-from devlint.flow.effects.reflection import Overlay
+from devlint.flow.effects.use import Overlay
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, library_value

@@ -14,7 +14,8 @@ from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Origin, Value
-from devlint.flow.effects.reflection import REFLECTION, Overlay
+from devlint.flow.effects.reflection import REFLECTION
+from devlint.flow.effects.use import Overlay
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, library_value
@@ -34,9 +35,9 @@ def _yielded(frame: Frame, given: Given | None) -> Value:
 def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`tqdm(x)`, `iter(x)`, `reversed(x)`, `list(x)`: they yield what iterating `x` yields."""
     given, name = args.find((0, "iterable", "population")), row.name.rpartition(".")[2]
-    kind = _CONTAINERS.get(name, Kind.TUPLE)
+    lazy, kind = name not in _CONTAINERS, _CONTAINERS.get(name, Kind.TUPLE)
     if given is None:
-        if name not in _CONTAINERS or args.unpacked:
+        if lazy or args.unpacked:
             return NOTHING
         return Value(kind, data=frame.allocate(node, Object(items=())))
     value = given[1]
@@ -47,9 +48,10 @@ def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         return Value(kind, data=frame.allocate(node, Object(items=found.items)))
     element = _yielded(frame, given)
     if element is NOTHING and not value.kind.is_container:
-        return Value(kind) if name in _CONTAINERS else NOTHING
-    trait = Trait.LAZY if kind is Kind.TUPLE and name != "tuple" else None
-    return Value(kind, data=frame.allocate(node, Object(element=element)), trait=trait)
+        return NOTHING if lazy else Value(kind)
+    if lazy:
+        return lazily(frame, node, Object(element=element))
+    return Value(kind, data=frame.allocate(node, Object(element=element)))
 
 
 _CONTAINERS = {
@@ -62,8 +64,8 @@ def _enumerate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     given = args.find((0, "iterable"))
     if given is None:
         return NOTHING
-    start = 0 if args.count == 1 else None
-    if start is not None and unpacking.are_one_by_one(items := known_items(frame, given[1])):
+    items = known_items(frame, given[1])
+    if args.count == 1 and unpacking.are_one_by_one(items):  # it is counted from zero
         numbered = ((Value(Kind.NUMBER, data=at), item) for at, item in enumerate(items))
         return rows(frame, node, (Object(items=pair) for pair in numbered))
     return pairs(frame, node, Value(Kind.NUMBER), _yielded(frame, given))

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from devlint.flow.conditions.fallbacks import default_of
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
+from devlint.flow.effects.use import Overlay
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.fields import declared
 from devlint.flow.frames.files import ClassInfo
@@ -17,8 +18,6 @@ from devlint.flow.frames.library import followed, library_value
 from devlint.flow.operations.attributes import dict_of
 from devlint.model import ir
 from devlint.torchapi.effects import Row
-
-Overlay = Callable[[Frame, ir.Call, Row, Arguments], Value]
 
 
 def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort, Step, moved
-from devlint.flow.domain.lattice import CPU, Device, Known
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, TENSORS, Copy, Kind, Origin, Value, as_loaded
-from devlint.flow.effects import overlays, written
+from devlint.flow.effects import overlays
 from devlint.flow.effects.creation import create, create_like, tensor_like
 from devlint.flow.effects.draws import draw
 from devlint.flow.effects.host import note_listed, read_cpu_only, tell_inside, tell_read
@@ -55,8 +55,32 @@ def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         arrivals.into_pinned(frame, node, row, args)
     if row.cpu_only:
         read_cpu_only(use)
-    value = written.into(use, _EFFECTS[row.effect](use))
+    value = _written(use, _EFFECTS[row.effect](use))
     return draw(use, value) if row.generator else value
+
+
+_COMPUTE = frozenset((Effect.JOIN, Effect.KEEP, Effect.INDEX, Effect.OVERLAY))
+
+
+def _written(use: Use, value: Value) -> Value:
+    """What a call gives that computes `value`: the tensor that it is given to write into, if it is
+    (`torch.add(a, b, out=c)`). Each of these has to be where the operands are, also if it has no
+    dimensions."""
+    given = use.args.keyword("out")
+    if given is None or use.row.effect not in _COMPUTE or not use.row.name.startswith("torch."):
+        return value
+    frame = use.frame
+    inputs = [
+        each
+        for argument, taken in use.args.all
+        if argument.keyword != "out"
+        for each in flatten(frame, argument.value, taken)
+        if each[1].kind in TENSORS and frame.place(each[1]) != UNKNOWN
+    ]
+    for out in flatten(frame, *given) if inputs else ():
+        if out[1].kind in TENSORS:
+            meet.meet(frame, use.node, use.row.name, [out, inputs[0]], inplace=True)
+    return given[1] if given[1].kind in TENSORS else value
 
 
 _ARRAYS = (Kind.NDARRAY, Kind.NUMBER, Kind.BOOL, Kind.LIST, Kind.TUPLE)
@@ -75,12 +99,12 @@ def _array(use: Use) -> Value:
 
 def _move(use: Use) -> Value:
     """A function that moves: methods come through `moves` instead."""
-    of = use.find(use.row.of) or use.args.receiver
+    of = use.args.find(use.row.of) or use.args.receiver
     if of is None:
         return NOTHING
     value = of[1]
     device = Known(use.row.to) if use.row.to else device_argument(use, via="to")
-    if device is None and use.find(use.row.like) is not None:
+    if device is None and use.args.find(use.row.like) is not None:
         device = use.frame.place(tensor_like(use, use.row.like))
     if use.row.managed or device is None:
         return NOTHING
@@ -182,7 +206,7 @@ def _host_only(use: Use) -> Value:
 
 
 def _register(use: Use) -> Value:
-    receiver, name = use.args.receiver, use.find((0, "name"))
+    receiver, name = use.args.receiver, use.args.find((0, "name"))
     kept = use.args.value((1, "tensor", "param", "module", "default"))
     registers = Trait.REGISTERS_BUFFER if use.row.name == _REGISTER_BUFFER else None
     if receiver is None or name is None:
