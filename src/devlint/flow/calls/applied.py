@@ -121,9 +121,7 @@ def _told_apart(frame: Frame, node: ir.Call, value: Value, at: int) -> Value:
     found = frame.object(value) if value.data == (node, frame.site) else None
     if found is None:
         return value
-    ref = ((node, at), frame.site)
-    frame.state.heap[ref] = found
-    return value.but(data=ref)
+    return value.but(data=frame.allocate((node, at), found))
 
 
 _OF_CHECKPOINT = frozenset(

@@ -39,9 +39,8 @@ def called(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Value:
 def _applied(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
     if args.unpacked:
         return NOTHING
-    ref = ((node, "context"), frame.site)
-    frame.state.heap[ref] = Object(source=CONTEXT)
-    context = Value(Kind.INSTANCE, data=ref)
+    made = frame.allocate((node, "context"), Object(source=CONTEXT))
+    context = Value(Kind.INSTANCE, data=made)
     if info.method("setup_context") is None:
         result = _run(frame, node, info, "forward", args, context)
     else:

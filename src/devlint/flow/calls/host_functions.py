@@ -26,7 +26,7 @@ from devlint.flow.domain.lattice import (
 from devlint.flow.domain.paths import Path, place_of_path
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, TENSORS, Kind, Origin, Value
-from devlint.flow.effects.host import class_of
+from devlint.flow.effects.host import class_around
 from devlint.flow.effects.sending import is_sent
 from devlint.flow.facts import (
     CachedTensor,
@@ -209,7 +209,7 @@ def without_host_functions(world: World, facts: Iterable[Fact]) -> Iterator[Fact
     for fact in facts:
         inner = fact.fact if isinstance(fact, Elsewhere) else fact
         function = fact.context.function
-        on_host = {function, class_of(function)} & world.run_on_host
+        on_host = {function, class_around(function)} & world.run_on_host
         if on_host and _hangs_on_the_model(inner):
             continue
         if _meets_setup(world, inner):

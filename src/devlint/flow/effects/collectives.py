@@ -7,7 +7,7 @@ from dataclasses import replace
 from devlint.flow.conditions.cuda_proofs import ON_CUDA_ALONE
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.lattice import only_host
-from devlint.flow.domain.values import NOTHING, PROVED, TENSORS, Kind, Origin, Value
+from devlint.flow.domain.values import NOTHING, PROVED, TENSORS, Origin, Value
 from devlint.flow.effects.use import Use, operands
 from devlint.flow.facts import Collective
 from devlint.flow.frames.arguments import Arguments
@@ -21,18 +21,17 @@ from devlint.torchapi.effects import Row
 
 _FOR_ACCELERATORS = frozenset(("nccl", "rccl", "hccl", "xccl", "cncl", "mccl"))
 """The backends that take tensors of accelerators only."""
-_UNKNOWN = "?"
+UNKNOWN_BACKEND = "?"
 
 
 def init_process_group(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """Note the backend. Without one there is one for each type of device. NCCL raises where there
     is no GPU: whatever comes after it runs on one."""
-    given = args.find((0, "backend"))
-    name = None if given is None or given[1].kind is Kind.NONE else given[1]
-    if name is None:
-        backend = _UNKNOWN if args.unpacked else ""
+    name = args.value((0, "backend")).data
+    if args.gives((0, "backend")):
+        backend = name.lower() if isinstance(name, str) else UNKNOWN_BACKEND
     else:
-        backend = name.data.lower() if isinstance(name.data, str) else _UNKNOWN
+        backend = UNKNOWN_BACKEND if args.unpacked else ""
     frame.world.backends.add(backend or "any")
     if frame.notes and not frame.expecting:
         frame.world.groups.setdefault(node, set()).add(backend)
@@ -43,21 +42,18 @@ def init_process_group(frame: Frame, node: ir.Call, row: Row, args: Arguments) -
 
 def note_option(frame: Frame, args: Arguments) -> None:
     """`parser.add_argument("--dist-backend", default="nccl")` tells of a backend too."""
-    name, default = args.find((0,)), args.keyword("default")
-    if name is not None and default is not None:
-        option, value = name[1].data, default[1].data
-        if isinstance(option, str) and "backend" in option and isinstance(value, str):
-            frame.world.options.add(value.lower())
+    option, default = args.value((0,)).data, args.value(("default",)).data
+    if isinstance(option, str) and "backend" in option and isinstance(default, str):
+        frame.world.options.add(default.lower())
 
 
 def collective(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """Remember tensors of the host that are given to all processes."""
     if args.unpacked or not frame.notes or frame.expecting:
         return NOTHING
-    group = args.find(("group",))
-    handed_on = group is not None and group[1].kind is not Kind.NONE
-    if handed_on and not _is_argument(frame, group):
-        return NOTHING
+    group, handed_on = args.keyword("group"), args.gives(("group",))
+    if group is not None and handed_on and not frame.is_parameter(group[0]):
+        return NOTHING  # what is no argument may be a group of any backend
     if any("backend" in key for key in frame.state.known):
         return NOTHING  # the code asks which it is
     for expression, value in operands(Use(frame, node, row, args), row.operands):
@@ -68,12 +64,6 @@ def collective(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
             fact = Collective(node, frame.context(), row.name, operand, handed_on)
             frame.world.collectives.append(fact)
     return NOTHING
-
-
-def _is_argument(frame: Frame, group: tuple[ir.Expr, Value] | None) -> bool:
-    """Whether a group is what the caller gives, or the default one where that gives none."""
-    node = None if group is None else group[0]
-    return isinstance(node, ir.Name) and frame.takes(node.id)
 
 
 def refused(frame: Frame) -> list[Collective]:
@@ -113,9 +103,7 @@ def _asked_backends(file: File) -> tuple[ir.Expr | None, set[str]]:
 
 
 def _is_of_nccl(node: ir.Node) -> bool:
-    if not isinstance(node, ir.Compare):
-        return False
-    return any(_names_nccl(side) for side in (node.left, node.right))
+    return isinstance(node, ir.Compare) and (_names_nccl(node.left) or _names_nccl(node.right))
 
 
 def _names_nccl(node: ir.Expr) -> bool:
@@ -130,7 +118,7 @@ def _names_nccl(node: ir.Expr) -> bool:
 
 def sends_from_accelerators_only(world: World) -> bool:
     """Whether no backend of the file takes a tensor of the host."""
-    backends = world.backends - {_UNKNOWN}
-    if _UNKNOWN in world.backends:
-        backends |= world.options or {_UNKNOWN}
+    backends = world.backends - {UNKNOWN_BACKEND}
+    if UNKNOWN_BACKEND in world.backends:
+        backends |= world.options or {UNKNOWN_BACKEND}
     return bool(backends) and backends <= _FOR_ACCELERATORS

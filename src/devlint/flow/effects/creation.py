@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from devlint.flow.conditions.narrow import narrow_to_array
 from devlint.flow.domain.derivation import Sort, Step, made
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Known
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, TENSORS, Kind, Origin, Value
@@ -22,9 +22,8 @@ from devlint.torchapi.effects import Arg, Effect
 
 def create(use: Use) -> Value:
     made = _create(use)
-    if use.args.keyword("pin_memory") is not None:
-        if pinning.argument(use.frame, use.node, use.args, made.device) is not None:
-            return pinning.pinned(use.frame, made, use.node)
+    if pinning.argument(use.frame, use.node, use.args, made.device):
+        return pinning.pinned(use.frame, made, use.node)
     return made
 
 
@@ -46,46 +45,51 @@ def _create(use: Use) -> Value:
         if row.data and device != CPU:
             use.frame.state.wait()  # the data is copied there
         owner = _stored_device(use)
-        given = use.find(row.device)
+        given = use.args.find(row.device)
         if owner is None and given is not None and _is_fresh(given[1]):  # `device=y.device`
             origin = given[1].origin if given[1].origin in MADE else Origin.DEFAULT
             return given[1].but(
                 kind=Kind.TENSOR, device=device, data=None, origin=origin, scalar=scalar, grad=grad,
                 trait=trait, trace=Step(Sort.BESIDE, use.node, given[1].trace, device),
             )  # fmt: skip
-        return Value(
-            Kind.TENSOR, device, owner, Origin.STALE if owner else Origin.MOVED, scalar, grad,
-            trait, made(use.node, device, owner),
-        )  # fmt: skip
-    taken = use.find((0,)) if row.name == "torch.from_numpy" else None
+        return _on_device(use, device, owner, scalar).but(grad=grad, trait=trait)
+    taken = use.args.find((0,)) if row.name == "torch.from_numpy" else None
     if taken is not None:
         narrow_to_array(use.frame, taken[0])
-    data = use.find(row.data) if row.data else None
-    if data is not None and row.name == "torch.Tensor" and not _is_tensor(data[1]):
-        data = None  # most likely it is given data
-    if data is not None and data[1].kind in TENSORS:
-        if row.name == "torch.tensor" and data[1].origin is Origin.INPUT:
-            return Value(Kind.TENSOR, UNKNOWN)  # it warns of tensors: most likely it is given data
-        return data[1].alike(kind=Kind.TENSOR)
-    if data is not None and isinstance(data[1].data, Path):
-        used = data[1].trait is Trait.TENSOR_OR or _is_used_as_tensor(use, data[0])
-        if used or row.name != "torch.tensor":
-            return Value(Kind.TENSOR, UNKNOWN)  # it may be a tensor, which keeps its device
-    if data is not None and row.name in _TAKES_TENSORS and _is_handed_on(use.frame, data):
-        return Value(Kind.TENSOR, UNKNOWN)
-    source = use.find(row.generator) if row.generator else None
+    data = use.args.find(row.data)
+    kept = None if data is None else _of_tensor(use, data)
+    if kept is not None:
+        return kept
+    source = use.args.find(row.generator)
     if source is not None and source[1].kind is Kind.UNKNOWN:
         return Value(Kind.TENSOR, UNKNOWN, scalar=scalar)  # it has to be where its generator is
     if is_placeholder(use.args, row):
         return placeholder(use.frame, _default(use, False, grad, trait))
     if row.to and not _is_of_default_type(use):
-        trace = Step(Sort.HOST_DATA, use.node)
-        named = Known(row.to)
         scalar = False if scalar is None and row.name == "torch.from_numpy" else scalar
         return Value(
-            Kind.TENSOR, named, origin=Origin.HOST_DATA, scalar=scalar, grad=grad, trace=trace
-        )
+            Kind.TENSOR, Known(row.to), origin=Origin.HOST_DATA, scalar=scalar, grad=grad,
+            trace=Step(Sort.HOST_DATA, use.node),
+        )  # fmt: skip
     return _default(use, scalar, grad, trait)
+
+
+def _of_tensor(use: Use, data: Given) -> Value | None:
+    """What is made of a tensor, which keeps its device, or of what may be one; None of other
+    data."""
+    name, (node, value) = use.row.name, data
+    if name == "torch.Tensor" and not _is_tensor(value):
+        return None  # most likely it is given data
+    if value.kind in TENSORS:
+        if name == "torch.tensor" and value.origin is Origin.INPUT:
+            return Value(Kind.TENSOR, UNKNOWN)  # it warns of tensors: most likely it is given data
+        return value.alike(kind=Kind.TENSOR)
+    if isinstance(value.data, Path):
+        used = value.trait is Trait.TENSOR_OR or _is_used_as_tensor(use, node)
+        if used or name != "torch.tensor":
+            return Value(Kind.TENSOR, UNKNOWN)
+    handed_on = name in _TAKES_TENSORS and _is_handed_on(use.frame, data)
+    return Value(Kind.TENSOR, UNKNOWN) if handed_on else None
 
 
 def _is_fresh(named: Value) -> bool:
@@ -109,10 +113,8 @@ def _is_tensor(value: Value) -> bool:
 def _is_handed_on(frame: Frame, data: Given) -> bool:
     """Whether a call gives what a tensor is made of, and nobody knows what that is: it may be a
     tensor, which keeps its device."""
-    if frame.is_alone:
-        return False
     node, value = data
-    return value.kind is Kind.UNKNOWN and isinstance(node, ir.Name) and frame.takes(node.id)
+    return not frame.is_alone and value.kind is Kind.UNKNOWN and frame.is_parameter(node)
 
 
 def _is_of_default_type(use: Use) -> bool:
@@ -133,32 +135,33 @@ def _is_used_as_tensor(use: Use, node: ir.Expr) -> bool:
 
 def _stored_device(use: Use) -> object:
     """Whose attribute the device argument is, where a module has stored it."""
-    given = use.find(use.row.device)
+    given = use.args.find(use.row.device)
     owner = None if given is None else stale.owner_of(given[1])
     if given is not None and owner is not None:
         stale.use(use.frame, owner, given[0])
     return owner
 
 
+def _on_device(use: Use, device: Device, owner: object, scalar: bool | None) -> Value:
+    """A tensor that is made on a device; `owner` is who has stored that."""
+    origin = Origin.STALE if owner else Origin.MOVED
+    told = made(use.node, device, owner)
+    return Value(Kind.TENSOR, device, owner, origin, scalar=scalar, trace=told)
+
+
 def _default(use: Use, scalar: bool | None, grad: bool, trait: Trait | None) -> Value:
     default = use.frame.state.default
-    trace = Step(Sort.DEFAULT, use.node, device=default)
     return Value(
         Kind.TENSOR, default, origin=Origin.DEFAULT, scalar=scalar, grad=grad, trait=trait,
-        trace=trace,
+        trace=Step(Sort.DEFAULT, use.node, device=default),
     )  # fmt: skip
 
 
 def create_like(use: Use) -> Value:
-    device = device_argument(use)
+    device, scalar = device_argument(use), dimensions(use.args, use.row)
     if device is not None:
-        scalar, owner = dimensions(use.args, use.row), _stored_device(use)
-        origin = Origin.STALE if owner else Origin.MOVED
-        return Value(
-            Kind.TENSOR, device, owner, origin, scalar=scalar, trace=made(use.node, device, owner)
-        )
+        return _on_device(use, device, _stored_device(use), scalar)
     found = tensor_like(use, use.row.like)
-    scalar = dimensions(use.args, use.row)
     if scalar is None and use.row.dims.value in ("", "same"):
         scalar = found.scalar
     return found.alike(scalar=scalar, grad=False).but(kind=result_kind(use.row))
@@ -166,7 +169,7 @@ def create_like(use: Use) -> Value:
 
 def tensor_like(use: Use, parameter: tuple[Arg, ...]) -> Value:
     """A tensor where an argument is."""
-    given = use.find(parameter)
+    given = use.args.find(parameter)
     if given is None:
         return Value(Kind.TENSOR)
     value = given[1]

@@ -11,16 +11,16 @@ from devlint.flow.facts import Draw, Operand
 from devlint.flow.frames.arguments import Given
 from devlint.model import ir
 
-_SHUFFLE = (2, "shuffle")
-
 
 def draw(use: Use, made: Value) -> Value:
     """A call draws random numbers: the fact where its generator is elsewhere than they are. What a
     generator of the CPU draws is there on purpose, and has to be: no `device=` would do."""
-    given = use.find(use.row.generator)
+    given = use.args.find(use.row.generator)
     if given is not None and given[1].kind is Kind.GENERATOR and _needs_host(use, given[1], made):
         drawn = made.but(origin=Origin.MOVED, trace=Step(Sort.HOST_GENERATOR, use.node))
-        _rebind(use, drawn)
+        receiver = use.args.receiver
+        if receiver is not None and isinstance(receiver[0], ir.Name):  # it is filled in place
+            use.frame.state.env[receiver[0].id] = drawn
         return drawn
     _note(use, given, made)
     return made
@@ -29,13 +29,6 @@ def draw(use: Use, made: Value) -> Value:
 def _needs_host(use: Use, generator: Value, made: Value) -> bool:
     fresh = made.kind is Kind.TENSOR and made.origin is Origin.DEFAULT
     return fresh and use.frame.place(generator) == use.frame.place(made) == CPU
-
-
-def _rebind(use: Use, drawn: Value) -> None:
-    """What is filled in place is what its name stands for."""
-    receiver = use.args.receiver
-    if receiver is not None and isinstance(receiver[0], ir.Name):
-        use.frame.state.env[receiver[0].id] = drawn
 
 
 def _note(use: Use, given: Given | None, made: Value) -> None:
@@ -66,8 +59,7 @@ def _takes_its_own(use: Use) -> bool:
         return False
     if use.row.kind != "loader":
         return True
-    shuffle = use.find(_SHUFFLE)
-    return shuffle is not None and shuffle[1].data is True
+    return use.args.value((2, "shuffle")).data is True
 
 
 def _knows_default(use: Use) -> bool:
@@ -86,11 +78,8 @@ def _knows_default(use: Use) -> bool:
 def _target(use: Use) -> Operand | None:
     """The tensor that is filled or followed."""
     row = use.row
-    parameter = row.like or row.of
-    given = use.find(parameter)
-    if given is None or given[1].kind not in TENSORS:
-        return None
-    return use.frame.operand(*given)
+    given = use.args.find(row.like or row.of)
+    return None if given is None or given[1].kind not in TENSORS else use.frame.operand(*given)
 
 
 def _placed(use: Use) -> ir.Argument | None:

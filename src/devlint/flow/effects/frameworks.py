@@ -56,8 +56,7 @@ def called(frame: Frame, node: ir.Call, base: Value, attr: str, args: Arguments)
     """What a method of an `Accelerator` gives back. After `accelerator.prepare(model, loader)` all
     of it is placed."""
     if attr in _GIVES_BACK:
-        given = args.find((0,))
-        return NOTHING if given is None else given[1]
+        return args.value((0,))
     if attr not in _PREPARES or args.unpacked:
         return NOTHING
     path = base.data if isinstance(base.data, Path) and not args.keywords() else None

@@ -50,7 +50,7 @@ def tell_read(
     if open_yet and isinstance(at, ir.Call) and tell_copied_elsewhere(frame, at, node):
         return
     if followed and method != "cpu-only" and _is_of_host_code(frame, operand):
-        frame.world.run_on_host |= {frame.qualname, class_of(frame.qualname)}
+        frame.world.run_on_host |= {frame.qualname, class_around(frame.qualname)}
         return
     if may_be_accelerator(operand.device) and (followed or names_accelerator(operand.device)):
         read = HostRead(at, frame.context(), operand, method, value.grad, container)
@@ -87,7 +87,7 @@ def _is_of_host_code(frame: Frame, operand: Operand) -> bool:
     return quiet and isinstance(operand.device, Symbol) and not is_chosen(operand.device)
 
 
-def class_of(qualname: str) -> str:
+def class_around(qualname: str) -> str:
     """The dotted name of the class in which a method stands; that of a function itself."""
     return qualname.rpartition(".")[0] or qualname
 

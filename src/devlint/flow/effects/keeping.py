@@ -31,7 +31,7 @@ _WITHOUT_GRADIENT = ("detach", "detach_")
 def keep(use: Use) -> Value:
     """What a call gives that leaves a value where it is: that value, or what is made of it."""
     row = use.row
-    of = use.find(row.of) or (use.args.receiver if "self" in row.of else None)
+    of = use.args.find(row.of)
     if of is None:
         return plain(row)
     value, kind = of[1], result_kind(row)

@@ -1,201 +1,62 @@
-"""Loaders, models and their inputs: where what they hold or yield is."""
+"""Models of libraries and their inputs: where they are, and what keeps them there."""
 
 from __future__ import annotations
 
 from devlint.flow.conditions import implications
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known, only_host
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Fixed, Fixing
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
-from devlint.flow.effects import pinning, workers
+from devlint.flow.effects.use import Use, device_argument
 from devlint.flow.frames.arguments import Arguments
-from devlint.flow.frames.files import Bound, ClassInfo, Closure
+from devlint.flow.frames.files import Bound
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import graphs
 from devlint.flow.operations.containers import lazily, pairs
+from devlint.flow.operations.dimensions import of_loss
 from devlint.flow.operations.unpacking import part_of_encoding
-from devlint.flow.syntax.scan import MOVES
-from devlint.flow.syntax.texts import list_parts, text_parts
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
-from devlint.model.trees import last_name, root_name
-from devlint.policy import means
-from devlint.torchapi.effects import Row
-
-
-def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -> Value:
-    """A loader yields host tensors, unless its data set or its `collate_fn` may move them."""
-    device: Device = CPU
-    for _, value in args.all:
-        found = frame.object(value)
-        if value.kind in TENSORS and frame.place(value) != CPU:
-            device = frame.place(value)
-        elif value.kind is Kind.DATASET and found is not None and found.device != CPU:
-            device = found.device
-        elif isinstance(value.data, Closure) and closure_moves(value.data):
-            device = UNKNOWN
-        elif (info := frame.class_of(value)) is not None:
-            device = UNKNOWN if class_moves(info) or _holds_elsewhere(frame, value) else device
-    collate = args.keyword("collate_fn")
-    collating = None if collate is None else _called(frame, collate[1])
-    if collate is not None and collate[1].kind not in _COLLATE and collating is None:
-        device = UNKNOWN
-    parts: dict[str, Value] = {}
-    if kind is Kind.LOADER:
-        parts = _texts(frame, args) if collate is None else _lists(collate[1])
-    told = Step(Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET, node)
-    of = args.find((0, "dataset")) if kind is Kind.LOADER else None
-    batch = NOTHING
-    if collating is not None and device == CPU:
-        batch = _collated(frame, node, *collating, told)
-    made = Object(device, of and (of[1],), parts, batch, row.name, trace=told)
-    if kind is Kind.LOADER:
-        pinning.argument(frame, node, args, device)
-        workers.note_loader(frame, node, args)
-    return Value(kind, data=frame.allocate(node, made), trace=told)
-
-
-_COLLATE = (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY)
-
-
-def _called(frame: Frame, value: Value) -> tuple[Closure, tuple[Value, ...]] | None:
-    """The function of the project that a call of a value runs, and what it is given before all
-    else."""
-    if isinstance(value.data, Closure):
-        return value.data, ()
-    info = frame.class_of(value)
-    method = None if info is None else info.reached("__call__")
-    return None if method is None else (method, (value,))
-
-
-def _collated(
-    frame: Frame, node: ir.Call, collate: Closure, receiver: tuple[Value, ...], told: Step
-) -> Value:
-    """The object of the project that a function makes of samples of the host; NOTHING where it
-    makes no such object."""
-    sample = Value(Kind.BATCH, CPU, origin=Origin.LOADED, trace=told)
-    rows = Value(Kind.LIST, data=((node, "samples"), frame.site))
-    frame.state.heap[rows.data] = Object(element=sample)
-    before, frame.expecting = frame.expecting, True
-    made = frame.world.invoke(frame, node, collate, [*receiver, rows], {})
-    frame.expecting = before
-    return made if made.kind is Kind.INSTANCE and frame.class_of(made) is not None else NOTHING
-
-
-def _holds_elsewhere(frame: Frame, data_set: Value) -> bool:
-    """Whether an object holds tensors of which nobody knows that they are on the host."""
-    found = frame.object(data_set)
-    for held in () if found is None else found.inside:
-        inner = frame.object(held) if held.kind.is_container else None
-        each = held if inner is None else inner.elements()
-        if each.kind in TENSORS and not only_host(frame.place(each)):
-            return True
-    return False
-
-
-def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
-    """What a data set whose class is in sight gives as text, by position or key."""
-    given = args.find((0, "dataset"))
-    info = None if given is None or args.unpacked else frame.class_of(given[1])
-    method = None if info is None else info.method("__getitem__")
-    return {} if method is None else dict.fromkeys(text_parts(method[1]), NOTHING)
-
-
-def _lists(collate: Value) -> dict[str, Value]:
-    """What a function that puts batches together leaves in lists, by position or key."""
-    closure = collate.data if collate.kind is Kind.FUNCTION else None
-    parts = list_parts(closure.node) if isinstance(closure, Closure) else ()
-    return dict.fromkeys(parts, Value(Kind.LIST))
-
-
-def closure_moves(closure: Closure) -> bool:
-    """Whether a function of the file has a move in it, or names a device in a call."""
-    own = {parameter.name for parameter in closure.node.params[closure.owner is not None :]}
-    body: tuple[ir.Node, ...]
-    if isinstance(closure.node, ir.Function):
-        scan = closure.file.scan(closure.node)
-        if scan.moved or scan.self_moves:
-            return True
-        body, own = closure.node.body, own | {*scan.assigned}
-    else:
-        body = (closure.node.body,)
-    return any(_moves(node, own) for node in nodes_of(body))
-
-
-def _moves(node: ir.Node, own: set[str]) -> bool:
-    """Whether a node is a call that moves, or that is given a device."""
-    match node:
-        case ir.Call(func=ir.Attribute(attr=attr)) if attr in MOVES:
-            return True
-        case ir.Call(args=args):
-            return any(_names_device(argument, own) for argument in args)
-    return False
-
-
-def _names_device(argument: ir.Argument, own: set[str]) -> bool:
-    """Whether an argument is a device, and not the one on which something of the function's own is:
-    `device=device`, `self.device`, but not `device=rows[0].device`."""
-    value = argument.value
-    if argument.keyword != "device" and last_name(value) != "device":
-        return False
-    of_own = isinstance(value, ir.Attribute) and root_name(value) in own
-    return not of_own or last_name(value) != "device"
-
-
-def class_moves(info: ClassInfo) -> bool:
-    """Whether a data set of the file moves, or makes its items on a device it was given."""
-    return any(
-        closure_moves(each.closure_of(method))
-        or any(means("device", p.name, "parameter") for p in method.params)
-        for each, method in info.all_methods()
-    )
+from devlint.torchapi.effects import Dims, Row
 
 
 def from_pretrained(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`device_map` and quantisation place the model; otherwise it is made on the CPU."""
-    if any(args.gives((name,)) for name in ("device_map", *_QUANTIZES)):
-        return _placed_by_library(frame, node, row, args)
-    if args.unpacked:
+    fixed = _fixed(frame, args)
+    if fixed is not None:
+        held = Object(source=row.name, managed=True)
+        trace = Step(Sort.PLACED_BY_LIBRARY, node, name=fixed.by.value)
+        return Value(Kind.MODULE, data=frame.allocate(node, held), trait=fixed, trace=trace)
+    if args.unpacked or any(args.gives((name,)) for name in _QUANTIZES):
         return NOTHING
-    told = Step(Sort.PRETRAINED, node)
-    found = Object(device=frame.state.default, source=row.name, trace=told)
-    return Value(Kind.MODULE, data=frame.allocate(node, found))
-
-
-_BITS = {"load_in_8bit": Fixing.EIGHT_BIT, "load_in_4bit": Fixing.FOUR_BIT}
-_SPREADING = ("auto", "balanced", "balanced_low_0", "sequential")
-
-
-def _placed_by_library(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """A model whose trait tells why it isn't to be moved, as far as the arguments prove that."""
-    told = _bits(frame, args)
-    given, mapped = args.keyword("quantization_config"), args.keyword("device_map")
-    if told is None and given is not None and isinstance(given[1].trait, Fixed):
-        told = given[1].trait
-    if told is None and mapped is not None and mapped[1].data in _SPREADING:
-        told = Fixed(Fixing.DISPATCH)
-    if told is None:
-        return _on_one_device(frame, node, row, args)
-    found = Object(source=row.name, managed=True)
-    trace = Step(Sort.PLACED_BY_LIBRARY, node, name=told.by.value)
-    return Value(Kind.MODULE, data=frame.allocate(node, found), trait=told, trace=trace)
-
-
-def _on_one_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """`device_map="cuda:0"`: the whole model is there, and nothing moves its inputs."""
+    device, told = frame.state.default, Step(Sort.PRETRAINED, node)
     mapped = args.keyword("device_map")
-    if mapped is None or args.unpacked or any(args.gives((name,)) for name in _QUANTIZES):
-        return NOTHING
-    kind, device = mapped[1].kind, mapped[1].device
-    if kind not in (Kind.STRING, Kind.DEVICE) or not isinstance(device, (Known, Guarded)):
-        return NOTHING
-    told = Step(Sort.PRETRAINED_NAMED, node, device=device)
+    if mapped is not None and mapped[1].kind is not Kind.NONE:
+        device = mapped[1].device  # the whole model is there, and nothing moves its inputs
+        if mapped[1].kind not in (Kind.STRING, Kind.DEVICE):
+            return NOTHING
+        if not isinstance(device, (Known, Guarded)):
+            return NOTHING
+        told = Step(Sort.PRETRAINED_NAMED, node, device=device)
     found = Object(device=device, source=row.name, trace=told)
     return Value(Kind.MODULE, data=frame.allocate(node, found))
 
 
-_QUANTIZES = ("load_in_8bit", "load_in_4bit", "quantization_config")
+_BITS = {"load_in_8bit": Fixing.EIGHT_BIT, "load_in_4bit": Fixing.FOUR_BIT}
+_QUANTIZES = (*_BITS, "quantization_config")
+_SPREADING = ("auto", "balanced", "balanced_low_0", "sequential")
+
+
+def _fixed(frame: Frame, args: Arguments) -> Fixed | None:
+    """Why a model isn't to be moved, as far as the arguments prove that."""
+    bits = _bits(frame, args)
+    given, mapped = args.keyword("quantization_config"), args.keyword("device_map")
+    if bits is None and given is not None and isinstance(given[1].trait, Fixed):
+        return given[1].trait
+    if bits is None and mapped is not None and mapped[1].data in _SPREADING:
+        return Fixed(Fixing.DISPATCH)
+    return bits
 
 
 def _bits(frame: Frame, args: Arguments) -> Fixed | None:
@@ -244,8 +105,7 @@ def _names_the_map(node: ir.Node) -> bool:
 def encoding(frame: Frame, node: ir.Call, args: Arguments, row: str = "") -> Value:
     """What a tokenizer gives: tensors on the CPU where `return_tensors="pt"` asks for them. `row`
     is the one of policy by which it is a tokenizer."""
-    wanted = args.keyword("return_tensors")
-    if wanted is None or wanted[1].data != "pt" or args.gives(("device",)):
+    if args.value(("return_tensors",)).data != "pt" or args.gives(("device",)):
         return NOTHING
     told = Step(Sort.ENCODED, node, Step(Sort.HYPOTHESIS, node, name=row) if row else None)
     found = Object(device=CPU, trace=told)
@@ -258,9 +118,9 @@ def encoded(frame: Frame, node: ir.Call, method: str, args: Arguments, row: str 
     if method not in _GIVE_NUMBERS and method not in _GIVE_ENCODINGS:
         return NOTHING
     found = encoding(frame, node, args, row)
-    asked = args.keyword("return_dict")
-    if method in _GIVE_ENCODINGS or found is NOTHING or (asked and asked[1].data is True):
+    if method in _GIVE_ENCODINGS or found is NOTHING or args.asks("return_dict"):
         return found
+    asked = args.keyword("return_dict")
     if asked is not None and asked[1].data is not False:
         return NOTHING
     return Value(Kind.TENSOR, CPU, origin=Origin.ENCODED, scalar=False, trace=found.trace)
@@ -274,12 +134,10 @@ def encoding_method(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) 
     """`encoding.get("attention_mask")`, `.items()`: what it holds, as any mapping gives it."""
     if graphs.is_graph(frame, bound.receiver):
         return NOTHING
-    wanted, default = args.find((0,)), args.find((1,))
-    key = None if wanted is None else wanted[1].data
-    part = part_of_encoding(frame, (bound.node, bound.receiver), key)
+    part = part_of_encoding(frame, (bound.node, bound.receiver), args.value((0,)).data)
     match bound.name.rpartition(".")[2]:
-        case "get" | "pop" if wanted is not None:
-            return part if default is None or default[1].kind is Kind.NONE else NOTHING
+        case "get" | "pop" if args.find((0,)) is not None:
+            return NOTHING if args.gives((1,)) else part
         case "values":
             return lazily(frame, node, Object(element=part))
         case "items":
@@ -287,18 +145,48 @@ def encoding_method(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) 
     return NOTHING
 
 
-def children(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
+def module(use: Use) -> Value:
+    """A module of a library's class: on the default device, or where its arguments put it."""
+    frame, row = use.frame, use.row
+    device = device_argument(use)
+    weights = [use.args.find(parameter) for parameter in row.weights]
+    tensors = [given[1] for given in weights if given is not None and given[1].kind in TENSORS]
+    holds = [row.parameters if given is None else given[1].data is not False for given in weights]
+    holds_some = any(holds) if weights else row.parameters
+    if device is None:
+        device = frame.state.default if row.parameters and holds_some else UNKNOWN
+        if tensors:  # a 0-dimensional weight may stay on the CPU
+            shaped = row.dims is Dims.SOME or tensors[0].scalar is False
+            device = frame.place(tensors[0]) if shaped else UNKNOWN
+        device = _device_of_children(frame, row, use.args, device)
+    sort = Sort.MODULE if device == CPU else Sort.MODULE_NAMED
+    told = Step(sort, use.node, device=device)
+    contains = row.name.rpartition(".")[2] in _CONTAINERS
+    inside = _children(frame, use.args) if contains or use.args.all else None
+    held = [frame.object(each) for each in inside or ()]
+    unseen = contains and not held
+    empty = all(each is not None and each.stateless for each in held)
+    found = Object(
+        device=device, source=row.name, trace=told, items=inside,
+        stateless=empty and not (holds_some or unseen),
+        element=NOTHING if inside is not None else _child_of_list(frame, use.args),
+        gives_number=row.reduces and of_loss(use.args) is True,
+    )  # fmt: skip
+    return Value(Kind.MODULE, data=frame.allocate(use.node, found))
+
+
+def _children(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
     """The modules given to `nn.Sequential(...)` or `nn.ModuleList([...])`; None where not all of
     them are known."""
     inside = tuple(value for _, value in args.positional())
     listed = frame.object(inside[0]) if len(inside) == 1 and inside[0].kind is Kind.LIST else None
-    if listed is not None:
-        inside = listed.items or () if listed.items is not None else inside
+    if listed is not None and listed.items is not None:
+        inside = listed.items
     known = not args.unpacked and all(value.kind is Kind.MODULE for value in inside)
     return inside if known else None
 
 
-def child_of_list(frame: Frame, args: Arguments) -> Value:
+def _child_of_list(frame: Frame, args: Arguments) -> Value:
     """What a list or a dict holds that is given to `nn.ModuleList(...)`: a module that goes where
     this one goes."""
     found = [frame.object(value) for _, value in args.positional() if value.kind.is_container]
@@ -306,11 +194,11 @@ def child_of_list(frame: Frame, args: Arguments) -> Value:
     return inside if inside.kind is Kind.MODULE else NOTHING
 
 
-def device_of_children(frame: Frame, row: Row, args: Arguments, default: Device) -> Device:
+def _device_of_children(frame: Frame, row: Row, args: Arguments, default: Device) -> Device:
     """A container of modules is where they are: it has nothing of its own."""
     if row.name == "torchmetrics.MetricCollection":
         return _device_of_metrics(frame, args)
-    if not row.name.startswith("torch.nn.") or row.name.rpartition(".")[2] not in CONTAINERS:
+    if not row.name.startswith("torch.nn.") or row.name.rpartition(".")[2] not in _CONTAINERS:
         return default
     inside: list[Value] = []
     for _, value in args.positional():
@@ -320,19 +208,18 @@ def device_of_children(frame: Frame, row: Row, args: Arguments, default: Device)
         elif found is not None and value.kind.is_container:
             inside.append(found.elements())
     places = {frame.place(v) for v in inside if v.kind is Kind.MODULE} - {UNKNOWN}
-    if any(v.kind is not Kind.MODULE for v in inside) and len(places) < 1:
-        return UNKNOWN if inside else default
-    return places.pop() if len(places) == 1 else (UNKNOWN if places else default)
+    if len(places) == 1:
+        return places.pop()
+    return UNKNOWN if places or any(v.kind is not Kind.MODULE for v in inside) else default
 
 
 def _device_of_metrics(frame: Frame, args: Arguments) -> Device:
     """A collection refuses inputs of elsewhere where one of its metrics does."""
-    given = args.find((0, "metrics"))
-    found = None if given is None else frame.object(given[1])
+    found = frame.object(args.value((0, "metrics")))
     inside = [] if found is None else [*(found.items or ()), *found.entries.values()]
     held = [frame.object(each) for each in inside if each.kind is Kind.MODULE]
     places = {each.device for each in held if each is not None and not each.stateless}
     return places.pop() if len(places) == 1 else UNKNOWN
 
 
-CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))
+_CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))

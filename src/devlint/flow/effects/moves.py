@@ -11,19 +11,12 @@ from devlint.flow.domain.keys import stands_in
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known, Symbol, conditions
 from devlint.flow.domain.paths import Path, as_device
 from devlint.flow.domain.traits import REGISTERED, Fixed, Trait
-from devlint.flow.domain.values import (
-    MADE,
-    NOTHING,
-    TENSORS,
-    Kind,
-    Origin,
-    Value,
-)
+from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
 from devlint.flow.effects.model_overlays import as_it_is_fixed
 from devlint.flow.effects.sending import note_sent
 from devlint.flow.facts import Move
-from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, stale
 from devlint.flow.modules.placement import place_module
@@ -38,9 +31,7 @@ _KEYWORDS = frozenset(
      "recurse")
 )  # fmt: skip
 """All that PyTorch's own moves take by name."""
-_TORCH_KINDS = (
-    Kind.TENSOR, Kind.MODULE, Kind.PLACED, Kind.BATCH, Kind.ENCODING, Kind.UNKNOWN,
-)  # fmt: skip
+_MOVABLE = (*TENSORS, Kind.MODULE, Kind.ENCODING)
 
 
 def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Arguments) -> Value:
@@ -83,21 +74,22 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
     batches.note_moved(frame, base, receiver, device)
     pinning.moved(frame, base, receiver, device)
     copy = None
-    if device != CPU:
-        arrivals.send(frame, receiver, args)
-    if device in (CPU, UNKNOWN):
-        copy = arrivals.begin(frame, call, receiver, args) if device == CPU else None
+    if device == CPU:
+        copy = arrivals.begin(frame, call, receiver, args)
         if copy is None:
             arrivals.wait_for(frame, receiver)
-        if copy is None and device == CPU:
             arrivals.in_loop(frame, call, method, (base, receiver))
+    else:
+        arrivals.send(frame, receiver, args)
+        if device == UNKNOWN:
+            arrivals.wait_for(frame, receiver)
     moved = _moved(frame, call, method, base, receiver, device)
-    if target is not None and _follows_default(target[1], device) and moved.kind is Kind.TENSOR:
-        trace = Step(Sort.MOVE_BESIDE, call, target[1].trace, device)
-        return moved.but(origin=target[1].origin, trace=trace)
-    if target is not None and device == CPU and shown(target[1].trace) is not None:
-        told = Step(Sort.MOVE_BESIDE, call, target[1].trace, device)  # `y.to(x.device)`
-        moved = moved.but(trace=told) if moved.kind is Kind.TENSOR else moved
+    if target is not None and moved.kind is Kind.TENSOR:
+        beside = Step(Sort.MOVE_BESIDE, call, target[1].trace, device)
+        if _follows_default(target[1], device):
+            return moved.but(origin=target[1].origin, trace=beside)
+        if device == CPU and shown(target[1].trace) is not None:  # `y.to(x.device)`
+            moved = moved.but(trace=beside)
     if copy is not None:
         return moved.but(data=copy)
     owner = None if target is None else stale.owner_of(target[1], moved=True)
@@ -137,7 +129,7 @@ def _follows_default(target: Value, device: Device) -> bool:
 
 def _destination(
     frame: Frame, method: str, receiver: Value, args: Arguments
-) -> tuple[Device | None, tuple[ir.Expr, Value] | None]:
+) -> tuple[Device | None, Given | None]:
     """Where a move goes and the argument that says so; None: nowhere, the dtype changes only."""
     if method == "cpu":
         return CPU, None
@@ -168,12 +160,7 @@ def _destination(
     return UNKNOWN, target
 
 
-def _is_told(
-    method: str,
-    receiver: Value,
-    args: Arguments,
-    target: tuple[ir.Expr, Value] | None,
-) -> bool:
+def _is_told(method: str, receiver: Value, args: Arguments, target: Given | None) -> bool:
     """Whether a call is a move of PyTorch's: other libraries have a `.to` and a `.type` too."""
     if receiver.kind in (Kind.LIBRARY, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION, Kind.NONE):
         return False
@@ -183,7 +170,7 @@ def _is_told(
         return target is not None and (
             as_device(target[1]) != UNKNOWN or _is_no_device(args, target[1])
         )
-    return receiver.kind in _TORCH_KINDS or target is not None
+    return receiver.kind in _MOVABLE or target is not None
 
 
 def _is_no_device(args: Arguments, target: Value) -> bool:
@@ -203,6 +190,11 @@ def _moved(
     frame: Frame, call: ir.Call, method: str, base: ir.Expr, receiver: Value, device: Device
 ) -> Value:
     told = derivation.moved(call, device)
+    if receiver.kind in (Kind.UNKNOWN, Kind.PLACED):  # nobody knows whether it is a module
+        _keep_if_module(frame, call, base, receiver, device, told)
+    if receiver.kind is Kind.UNKNOWN:
+        data = receiver.data if isinstance(receiver.data, Path) else None
+        return Value(Kind.PLACED, device, data, Origin.MOVED, trace=told)
     if receiver.kind in TENSORS:
         moved = receiver.but(
             device=device,
@@ -211,8 +203,6 @@ def _moved(
             data=None,
             trace=derivation.moved(call, device, receiver.trace),
         )
-        if receiver.kind is Kind.PLACED:
-            _keep_if_module(frame, call, base, receiver, device, told)
         if receiver.kind is Kind.BATCH and frame.discarded is call and isinstance(base, ir.Name):
             frame.state.env[base.id] = NOTHING  # its class decides whether that moved it
         return moved
@@ -224,12 +214,10 @@ def _moved(
             before = optimizers.places(frame)
             place_module(frame, receiver, device, told)
             optimizers.after_move(frame, call, method, before)
-            return receiver
-        moved_object = replace(found, device=device, entries={}, guarded=False, trace=told)
-        frame.update(receiver, moved_object)
+        else:
+            held = replace(found, device=device, entries={}, guarded=False, trace=told)
+            frame.update(receiver, held)
         return receiver
-    if receiver.kind is Kind.UNKNOWN:
-        return _moved_unproven(frame, call, base, receiver, device, told)
     return NOTHING
 
 
@@ -255,15 +243,6 @@ def _without_modes(node: ir.Expr | None) -> ir.Expr | None:
         case ir.Call(func=ir.Attribute(value=inner, attr=attr)) if attr in MODES:
             return _without_modes(inner)
     return node
-
-
-def _moved_unproven(
-    frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device, told: Step
-) -> Value:
-    """Nobody knows whether it is a tensor or a module."""
-    _keep_if_module(frame, call, base, receiver, device, told)
-    data = receiver.data if isinstance(receiver.data, Path) else None
-    return Value(Kind.PLACED, device, data, Origin.MOVED, trace=told)
 
 
 def _keep_if_module(

@@ -7,24 +7,17 @@ from collections.abc import Callable, Mapping
 from devlint.flow.conditions.implications import truth
 from devlint.flow.devices.named import note_none, use_device
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
+from devlint.flow.domain.lattice import CPU, CUDA, UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Owned, as_device
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import CHOICES, Trait
-from devlint.flow.domain.values import (
-    NONE,
-    NOTHING,
-    TENSORS,
-    Kind,
-    Origin,
-    Value,
-)
+from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import frameworks
 from devlint.flow.effects.collectives import collective, init_process_group
 from devlint.flow.effects.distributions import distribution, divergence, draw, measure
 from devlint.flow.effects.model_overlays import from_pretrained, quantization
 from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS
-from devlint.flow.effects.reflection import Overlay
+from devlint.flow.effects.use import Overlay
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, library_value
@@ -38,24 +31,18 @@ from devlint.torchapi.spellings import is_class
 
 def _device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`torch.device("cuda", 1)`: two arguments make one device."""
-    given = args.find((0, "device", "type"))
+    given, second = args.find((0, "device", "type")), args.find((1, "index"))
     if given is None:
         return Value(Kind.DEVICE)
-    second = args.find((1, "index"))
-    if (
-        second is not None
-        and isinstance(second[1].data, int)
-        and isinstance(given[1].device, Known)
-    ):
-        device: Device = Known(given[1].device.type, second[1].data)
-        whole = Value(Kind.STRING, device, str(device))
-        use_device(frame, second[0], whole, via="torch.device")
-    elif second is not None:
-        device = as_device(given[1])
-        return Value(Kind.DEVICE, device, trait=Trait.DEVICE_OF_TENSOR)  # it has an index
-    else:
+    if second is None:
         device = use_device(frame, *given, via="torch.device")
         note_none(frame, *given)
+    elif isinstance(second[1].data, int) and isinstance(given[1].device, Known):
+        device = Known(given[1].device.type, second[1].data)
+        whole = Value(Kind.STRING, device, str(device))
+        use_device(frame, second[0], whole, via="torch.device")
+    else:  # it has an index
+        return Value(Kind.DEVICE, as_device(given[1]), trait=Trait.DEVICE_OF_TENSOR)
     trait = Trait.CHOICE if given[1].trait in CHOICES else None
     if given[1].kind is Kind.STRING and given[1].trait is Trait.BUILT:
         trait = Trait.BUILT  # its index, if it has one, isn't known
@@ -76,12 +63,11 @@ def _set_default_tensor_type(frame: Frame, node: ir.Call, row: Row, args: Argume
     """`torch.set_default_tensor_type("torch.cuda.FloatTensor")` does so by a type's name."""
     given = args.find((0, "t"))
     if given is not None:
-        name = given[1].data
-        known = isinstance(name, str)
-        frame.state.default = (
-            (Known("cuda") if ".cuda." in str(name) else CPU) if known else UNKNOWN
-        )
-        frame.world.sets_tensor_type |= frame.state.default != CPU
+        device: Device = UNKNOWN
+        if isinstance(given[1].data, str):
+            device = CUDA if ".cuda." in given[1].data else CPU
+        frame.state.default = device
+        frame.world.sets_tensor_type |= device != CPU
     return NONE
 
 
@@ -200,11 +186,9 @@ def _state_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
 
 def _size(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`x.size(0)` is a number, `x.size()` a tuple of them."""
-    return (
-        Value(Kind.NUMBER, trait=Trait.PYTHON_NUMBER)
-        if args.all
-        else Value(Kind.UNKNOWN, trait=Trait.SHAPE)
-    )
+    if args.all:
+        return Value(Kind.NUMBER, trait=Trait.PYTHON_NUMBER)
+    return Value(Kind.UNKNOWN, trait=Trait.SHAPE)
 
 
 def _placed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -220,7 +204,7 @@ def _tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
         return Value(Kind.STRING, CPU if frame.place(args.receiver[1]) == CPU else UNKNOWN)
     name, value = given[1].data, args.receiver[1]
     if isinstance(name, str) and name.endswith("Tensor"):
-        device = Known("cuda") if name.startswith("torch.cuda.") else CPU
+        device = CUDA if name.startswith("torch.cuda.") else CPU
     elif given[1].kind is Kind.DTYPE and given[1].trait is not Trait.ANNOTATED:
         return value
     elif given[1].kind is Kind.STRING and given[1].device == CPU:  # `x.type(y.type())`

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.flow.domain.derivation import Sort, Step
+from devlint.flow.domain.derivation import Sort, Step, steps
 from devlint.flow.domain.keys import CUDA_USED, DEVICE_ASKED
 from devlint.flow.domain.lattice import (
     Device,
@@ -44,18 +44,17 @@ def _is_away(value: Value, device: Device) -> bool:
     return may_be_accelerator(device) and (followed or names_accelerator(device))
 
 
-def argument(frame: Frame, node: ir.Call, args: Arguments, device: Device) -> ir.Argument | None:
-    """`pin_memory=True` of what makes a tensor, or of a loader; a fact where the tensors are on an
-    accelerator."""
+def argument(frame: Frame, node: ir.Call, args: Arguments, device: Device) -> bool:
+    """Whether what makes a tensor or a loader is given `pin_memory=True`; a fact where the tensors
+    are on an accelerator."""
     for given, value in args.all:
         if given.keyword == "pin_memory" and value.data is True:
-            if names_accelerator(frame.state.simplify(device)):
+            place = frame.state.simplify(device)
+            if names_accelerator(place):
                 operand = frame.operand(given.value, value)
-                place = frame.state.simplify(device)
-                fact = Pinning(node, frame.context(), operand, "argument", place, given)
-                frame.record(fact)
-            return given
-    return None
+                frame.record(Pinning(node, frame.context(), operand, "argument", place, given))
+            return True
+    return False
 
 
 def pinned(frame: Frame, value: Value, node: ir.Call) -> Value:
@@ -73,9 +72,7 @@ def moved(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None:
     chosen = isinstance(device, Guarded) and may_be_host(device)
     if value.trait is not Trait.PINNED or not (chosen or isinstance(device, Symbol)):
         return
-    link = value.trace
-    while link is not None and link.sort is not Sort.PINNED:
-        link = link.before
-    if link is None or not isinstance(link.node, ir.Call):
-        return
-    frame.record(Pinning(link.node, frame.context(), frame.operand(base, value), "moved", device))
+    calls = [step.node for step in steps(value.trace) if step.sort is Sort.PINNED]
+    if calls and isinstance(calls[-1], ir.Call):
+        operand = frame.operand(base, value)
+        frame.record(Pinning(calls[-1], frame.context(), operand, "moved", device))

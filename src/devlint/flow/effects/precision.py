@@ -35,14 +35,11 @@ def tell(frame: Frame, mark: int) -> None:
     if not frame.recording:
         return
     facts = frame.world.facts
-    calls = [
-        fact
-        for fact in facts[mark:]
-        if type(fact) is ApiCall and fact.name in _APIS and fact.context.function == frame.qualname
-    ]
+    own = [fact for fact in facts[mark:] if fact.context.function == frame.qualname]
+    calls = [fact for fact in own if type(fact) is ApiCall and fact.name in _APIS]
     if not calls:
         return
-    chosen = _chosen(frame, facts[mark:])
+    chosen = _chosen(frame, own)
     tries = _tries(frame)
     for call in calls:  # where another call follows the device, that of CUDA stands in for it
         adapts = any(_adapts(other) for other in calls if _asks(other) == _asks(call))
@@ -118,9 +115,8 @@ def _whole(frame: Frame, given: Operand | None) -> Operand | None:
 
 
 def _chosen(frame: Frame, facts: list[Fact]) -> _Chosen | None:
-    """A device that somebody chooses, and to which this function, or another method of its class,
-    moves something; or one that it is given."""
-    facts = [fact for fact in facts if fact.context.function == frame.qualname]
+    """A device that somebody chooses, and to which this function, whose facts these are, or another
+    method of its class moves something; or one that it is given."""
     if any(isinstance(fact, Move) and fact.method == "cuda" for fact in facts):
         return None  # all of this is for CUDA
     for fact in facts:

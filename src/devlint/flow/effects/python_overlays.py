@@ -13,17 +13,12 @@ from devlint.flow.domain.paths import Path, as_device, identity, path_value, pla
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
-from devlint.flow.domain.values import (
-    NONE,
-    NOTHING,
-    Kind,
-    Origin,
-    Value,
-)
-from devlint.flow.effects.reflection import REFLECTION, Overlay
-from devlint.flow.frames.arguments import Arguments
+from devlint.flow.domain.values import NONE, NOTHING, Kind, Origin, Value
+from devlint.flow.effects.reflection import REFLECTION
+from devlint.flow.effects.use import Overlay
+from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import dotted
+from devlint.flow.frames.library import dotted, library_value
 from devlint.flow.operations import arrivals, unpacking
 from devlint.flow.operations.containers import lazily, pairs, rows
 from devlint.flow.operations.dimensions import note_length
@@ -32,12 +27,17 @@ from devlint.model import ir
 from devlint.torchapi.effects import Row
 
 
+def _yielded(frame: Frame, given: Given | None) -> Value:
+    """What iterating over an argument yields."""
+    return NOTHING if given is None else unpacking.element_of(frame, given[1], given[0])
+
+
 def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`tqdm(x)`, `iter(x)`, `reversed(x)`, `list(x)`: they yield what iterating `x` yields."""
     given, name = args.find((0, "iterable", "population")), row.name.rpartition(".")[2]
-    kind = _CONTAINERS.get(name, Kind.TUPLE)
+    lazy, kind = name not in _CONTAINERS, _CONTAINERS.get(name, Kind.TUPLE)
     if given is None:
-        if name not in _CONTAINERS or args.unpacked:
+        if lazy or args.unpacked:
             return NOTHING
         return Value(kind, data=frame.allocate(node, Object(items=())))
     value = given[1]
@@ -46,11 +46,12 @@ def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     found = frame.object(value)
     if found is not None and found.items is not None and name in ("list", "tuple", "deque"):
         return Value(kind, data=frame.allocate(node, Object(items=found.items)))
-    element = unpacking.element_of(frame, value, given[0])
+    element = _yielded(frame, given)
     if element is NOTHING and not value.kind.is_container:
-        return Value(kind) if name in _CONTAINERS else NOTHING
-    trait = Trait.LAZY if kind is Kind.TUPLE and name != "tuple" else None
-    return Value(kind, data=frame.allocate(node, Object(element=element)), trait=trait)
+        return NOTHING if lazy else Value(kind)
+    if lazy:
+        return lazily(frame, node, Object(element=element))
+    return Value(kind, data=frame.allocate(node, Object(element=element)))
 
 
 _CONTAINERS = {
@@ -63,42 +64,33 @@ def _enumerate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     given = args.find((0, "iterable"))
     if given is None:
         return NOTHING
-    start = 0 if args.count == 1 else None
-    if start is not None and unpacking.are_one_by_one(items := known_items(frame, given[1])):
+    items = known_items(frame, given[1])
+    if args.count == 1 and unpacking.are_one_by_one(items):  # it is counted from zero
         numbered = ((Value(Kind.NUMBER, data=at), item) for at, item in enumerate(items))
-        return rows(frame, node, numbered)
-    return pairs(frame, node, Value(Kind.NUMBER), unpacking.element_of(frame, given[1], given[0]))
+        return rows(frame, node, (Object(items=pair) for pair in numbered))
+    return pairs(frame, node, Value(Kind.NUMBER), _yielded(frame, given))
 
 
 def _filter(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`filter(f, x)` yields some of what iterating `x` yields."""
-    given = args.find((1,))
-    element = NOTHING if given is None else unpacking.element_of(frame, given[1], given[0])
-    if element is NOTHING:
-        return NOTHING
-    return lazily(frame, node, Object(element=element))
+    element = _yielded(frame, args.find((1,)))
+    return NOTHING if element is NOTHING else lazily(frame, node, Object(element=element))
 
 
 def _zip(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     turned = _columns(frame, args)
     if turned is not None:
-        columns = [Object(element=each) for each in turned]
-        made = [Value(Kind.TUPLE, data=((node, at), frame.site)) for at in range(len(columns))]
-        for value, found in zip(made, columns, strict=True):
-            frame.state.heap[value.data] = found
-        return lazily(frame, node, Object(items=tuple(made)))
+        return rows(frame, node, (Object(element=each) for each in turned))
     if args.count == 1 and args.unpacked:  # nobody knows how many columns there are
         each = unpacking.element_of(frame, unpacking.element_of(frame, args.all[0][1]))
-        column = Value(Kind.TUPLE, data=((node, "column"), frame.site))
-        frame.state.heap[column.data] = Object(element=each)
-        return lazily(frame, node, Object(element=column))
+        column = frame.allocate((node, "column"), Object(element=each))
+        return lazily(frame, node, Object(element=Value(Kind.TUPLE, data=column)))
     sources = [known_items(frame, value) for _, value in args.positional()]
     if not args.unpacked and sources and all(map(unpacking.are_one_by_one, sources)):
-        return rows(frame, node, zip(*sources, strict=False))
-    inside = tuple(unpacking.element_of(frame, value, n) for n, value in args.positional())
-    row_value = Value(Kind.TUPLE, data=((node, "row"), frame.site))
-    frame.state.heap[row_value.data] = Object(items=inside)
-    return lazily(frame, node, Object(element=row_value))
+        return rows(frame, node, (Object(items=each) for each in zip(*sources, strict=False)))
+    inside = tuple(_yielded(frame, given) for given in args.positional())
+    each_row = frame.allocate((node, "row"), Object(items=inside))
+    return lazily(frame, node, Object(element=Value(Kind.TUPLE, data=each_row)))
 
 
 def _columns(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
@@ -111,26 +103,24 @@ def _columns(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
 
 def _next(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     given = args.find((0,))
-    if given is None:
-        return NOTHING
-    if given[1].kind is Kind.UNKNOWN and isinstance(given[0], ir.Call):
+    if given is not None and given[1].kind is Kind.UNKNOWN and isinstance(given[0], ir.Call):
         return _next_parameter(frame, given[0])
-    return unpacking.element_of(frame, given[1], given[0])
+    return _yielded(frame, given)
 
 
 def _next_parameter(frame: Frame, call: ir.Call) -> Value:
     """`next(model.parameters())` of a model that isn't known is where that model is; while a module
     is made that has it as a part, nothing is where it will be."""
-    if isinstance(call.func, ir.Attribute) and call.func.attr in ("parameters", "buffers"):
-        owner = identity(call.func.value)
-        place = place_of_path(Path(owner, given=True))
-        if isinstance(place, Symbol):  # a module has no `device` that could be asked
-            place = Symbol(place.key, f"next({owner}.{call.func.attr}()).device")
-        if _is_of_new_module(frame, call.func.value):
-            place = UNKNOWN
-        told = Step(Sort.HELD, call)
-        return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True, trace=told)
-    return NOTHING
+    func = call.func
+    if not isinstance(func, ir.Attribute) or func.attr not in ("parameters", "buffers"):
+        return NOTHING
+    owner = identity(func.value)
+    place = place_of_path(Path(owner, given=True))
+    if isinstance(place, Symbol):  # a module has no `device` that could be asked
+        place = Symbol(place.key, f"next({owner}.{func.attr}()).device")
+    if _is_of_new_module(frame, func.value):
+        place = UNKNOWN
+    return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True, trace=Step(Sort.HELD, call))
 
 
 def _is_of_new_module(frame: Frame, node: ir.Expr) -> bool:
@@ -152,12 +142,12 @@ def _length(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 def _string(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`str(device)` names the device still; `str(index)` is digits."""
-    given = args.find((0,))
-    if given is not None and given[1].kind is Kind.NUMBER:
+    given = args.value((0,))
+    if given.kind is Kind.NUMBER:
         return Value(Kind.STRING, trait=Trait.DIGITS)
-    device = UNKNOWN if given is None else as_device(given[1])
-    of_tensor = given is not None and given[1].trait is Trait.DEVICE_OF_TENSOR
-    return Value(Kind.STRING, device, trait=Trait.TEXT_OF_DEVICE if of_tensor else Trait.BUILT)
+    of_tensor = given.trait is Trait.DEVICE_OF_TENSOR
+    trait = Trait.TEXT_OF_DEVICE if of_tensor else Trait.BUILT
+    return Value(Kind.STRING, as_device(given), trait=trait)
 
 
 def _range(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -205,9 +195,8 @@ def _with_parts_copied(
         part = frame.object(held) if held.kind is Kind.MODULE else None
         if part is not None and len(within) < _DEEPEST:
             path = (*within, name)
-            ref = ((node, path), frame.site)
-            frame.state.heap[ref] = _with_parts_copied(frame, node, part, path)
-            entries[name] = held.but(data=ref)
+            copied = _with_parts_copied(frame, node, part, path)
+            entries[name] = held.but(data=frame.allocate((node, path), copied))
     return replace(found, entries=entries)
 
 
@@ -216,18 +205,19 @@ _DEEPEST = 9
 
 def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     given = {name: value for name, (_, value) in args.keywords().items()}
-    other = args.find(row.data or (0,))
-    found = None if other is None else frame.object(other[1])
-    pairs_of = None if other is None else _pairs(frame, other[1])
+    source = row.data or (0,)
+    other = args.value(source)
+    found, pairs_of = frame.object(other), _pairs(frame, other)
     whole, element = Object(), NOTHING
     if pairs_of:
         whole, found = Object(entries=pairs_of), Object(items=())
-    elif found is not None and other is not None and other[1].kind is Kind.DICT:
+    elif found is not None and other.kind is Kind.DICT:
         whole, element = Object(entries=found.entries, unsure=found.unsure), found.element
-    elif other is not None:
-        element = part_of_any(other[1])
-    known = not args.unpacked and (other is None or (found is not None and found.items == ()))
-    made = replace(whole.with_entries(given), items=() if known else None, element=element)
+    else:
+        element = part_of_any(other)
+    all_seen = args.find(source) is None or (found is not None and found.items == ())
+    items = () if all_seen and not args.unpacked else None
+    made = replace(whole.with_entries(given), items=items, element=element)
     return Value(Kind.DICT, data=frame.allocate(node, made))
 
 
@@ -250,8 +240,7 @@ def _default_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Val
     found, name = frame.object(made), "" if factory is None else dotted(frame, factory[0])
     kind = _CONTAINERS.get(name.removeprefix("builtins."))
     if found is not None and kind is not None and found.items == () and not found.entries:
-        inside = Value(kind, data=((node, "missing"), frame.site))
-        frame.state.heap[inside.data] = Object(items=())
+        inside = Value(kind, data=frame.allocate((node, "missing"), Object(items=())))
         frame.update(made, replace(found, items=None, element=inside))
     return made
 
@@ -282,7 +271,7 @@ def _load_array(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
 def _random(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`numpy.random.default_rng(seed)`, `random.Random(seed)`: what it is asked for is what the
     module gives."""
-    return Value(Kind.LIBRARY, data=row.name.rpartition(".")[0])
+    return library_value(row.name.rpartition(".")[0])
 
 
 def _choice(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -291,16 +280,13 @@ def _choice(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     given = args.positional()
     if len(given) > 1:
         return join_all([value for _, value in given])
-    return unpacking.element_of(frame, given[0][1], given[0][0]) if given else NOTHING
+    return _yielded(frame, given[0] if given else None)
 
 
 def _sum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`sum(losses)` is where each of them is."""
-    given = args.find((0, "iterable"))
-    element = NOTHING if given is None else unpacking.element_of(frame, given[1], given[0])
-    if element.kind is not Kind.TENSOR or args.count != 1:
-        return NOTHING
-    return element.alike()
+    element = _yielded(frame, args.find((0, "iterable")))
+    return element.alike() if element.kind is Kind.TENSOR and args.count == 1 else NOTHING
 
 
 PYTHON_OVERLAYS: Mapping[str, Overlay] = {

@@ -10,6 +10,7 @@ from devlint.flow.conditions.implications import implied
 from devlint.flow.devices.own_index import own_index
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
 from devlint.flow.domain.lattice import CUDA, leaves
+from devlint.flow.effects.collectives import UNKNOWN_BACKEND
 from devlint.flow.facts import (
     ApiCall,
     Context,
@@ -93,7 +94,7 @@ class _File:
 
     def backends(self, group: ir.Call, place: Place, given: set[str]) -> set[str]:
         """The names of backends that a group may get."""
-        found = set(given) - {"?"}
+        found = given - {UNKNOWN_BACKEND}
         named = [a for a in group.args if a.keyword == "backend"]
         for argument in named or [a for a in group.args[:1] if not (a.keyword or a.star)]:
             texts = processes.possible(argument.value, place.function, self.top.file.body)
@@ -211,14 +212,15 @@ class _File:
     def restores(self, load: ir.Call) -> bool:
         """Whether `load_state_dict` gets what is loaded, or a part of it."""
         place = self.reach.places.get(load)
-        targets = getattr(place.statement, "targets", ()) if place is not None else ()
+        if place is None:
+            return False
+        targets = place.statement.targets if isinstance(place.statement, ir.Assign) else ()
         names = {each.id for each in targets if isinstance(each, ir.Name)}
         for node, other in self.reach.places.items():
             if isinstance(node, ir.Call) and last_name(node.func) == "load_state_dict":
                 inside = [part for argument in node.args[:1] for part in descendants(argument)]
-                same = place is not None and other.function is place.function
                 of_name = any(isinstance(each, ir.Name) and each.id in names for each in inside)
-                if load in inside or (same and of_name):
+                if load in inside or (of_name and other.function is place.function):
                     return True
         return False
 

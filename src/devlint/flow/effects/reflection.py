@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from devlint.flow.conditions.fallbacks import default_of
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
+from devlint.flow.effects.use import Overlay
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.fields import declared
 from devlint.flow.frames.files import ClassInfo
@@ -17,8 +18,6 @@ from devlint.flow.frames.library import followed, library_value
 from devlint.flow.operations.attributes import dict_of
 from devlint.model import ir
 from devlint.torchapi.effects import Row
-
-Overlay = Callable[[Frame, ir.Call, Row, Arguments], Value]
 
 
 def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -37,9 +36,8 @@ def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
         return NOTHING
     if whole.kind is Kind.LIBRARY:
         return followed(frame, library_value(f"{whole.data}.{text}"), node)
-    found = frame.object(whole)
-    held = found is not None and whole.kind in (Kind.MODULE, Kind.INSTANCE)
-    return found.entries.get(text, NOTHING) if found is not None and held else NOTHING
+    found = frame.object(whole) if whole.kind in (Kind.MODULE, Kind.INSTANCE) else None
+    return NOTHING if found is None else found.entries.get(text, NOTHING)
 
 
 def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -59,9 +57,8 @@ def _fields(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`dataclasses.fields(batch)`: objects that say what each field is called."""
     made = []
     for at, name in enumerate(_declared(frame, args)):
-        made.append(Value(Kind.INSTANCE, data=((node, at), frame.site)))
-        named = {"name": Value(Kind.STRING, data=name)}
-        frame.state.heap[made[-1].data] = Object(entries=named, source=row.name)
+        field = Object(entries={"name": Value(Kind.STRING, data=name)}, source=row.name)
+        made.append(Value(Kind.INSTANCE, data=frame.allocate((node, at), field)))
     return Value(Kind.TUPLE, data=frame.allocate(node, Object(items=tuple(made))))
 
 
@@ -87,11 +84,8 @@ def _vars(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 def _declared(frame: Frame, args: Arguments) -> tuple[str, ...]:
     """The names of the fields of the class, or of the object, that is given."""
-    given = args.find((0,))
-    if given is None:
-        return ()
-    data = given[1].data
-    info = data if isinstance(data, ClassInfo) else frame.class_of(given[1])
+    given = args.value((0,))
+    info = given.data if isinstance(given.data, ClassInfo) else frame.class_of(given)
     return () if info is None else tuple(name for name, _ in declared(info))
 
 

@@ -24,13 +24,13 @@ def note_sent(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None
     """Remember that the running function sends an argument, or a part of it, to a device that was
     chosen, alone or put together with others; and that it sends on what it has computed of one."""
     place = frame.place(value)
-    of_it = isinstance(place, Symbol) and any(
-        path and place.key.startswith(f"{path}.") for path in map(identity, _put_together(base))
-    )
-    if of_it and place != device and is_chosen(device) and not only_host(device):
-        _remember(frame, value, place)
-    elif isinstance(place, Symbol) and place != device and not (of_it or only_host(device)):
+    if not isinstance(place, Symbol) or place == device or only_host(device):
+        return
+    paths = map(identity, _put_together(base))
+    if not any(path and place.key.startswith(f"{path}.") for path in paths):
         frame.world.sent_on.add((frame.qualname, place.key))
+    elif is_chosen(device):
+        _remember(frame, value, place)
 
 
 _PUTS_TOGETHER = ("cat", "concat", "concatenate", "stack", "hstack", "vstack")

@@ -10,27 +10,14 @@ from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
-from devlint.flow.domain.values import (
-    NOTHING,
-    TENSORS,
-    Copy,
-    Kind,
-    Origin,
-    Value,
-    as_loaded,
-)
-from devlint.flow.effects import overlays, written
+from devlint.flow.domain.values import NOTHING, TENSORS, Copy, Kind, Origin, Value, as_loaded
+from devlint.flow.effects import overlays
 from devlint.flow.effects.creation import create, create_like, tensor_like
 from devlint.flow.effects.draws import draw
 from devlint.flow.effects.host import note_listed, read_cpu_only, tell_inside, tell_read
 from devlint.flow.effects.keeping import keep
-from devlint.flow.effects.model_overlays import (
-    CONTAINERS,
-    child_of_list,
-    children,
-    device_of_children,
-    loader,
-)
+from devlint.flow.effects.loaders import loader
+from devlint.flow.effects.model_overlays import module
 from devlint.flow.effects.use import (
     Use,
     arguments_of,
@@ -45,7 +32,7 @@ from devlint.flow.frames.arguments import Arguments, entry_of
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.operations import arrivals, meet
-from devlint.flow.operations.dimensions import dimensions, of_loss
+from devlint.flow.operations.dimensions import dimensions
 from devlint.model import ir
 from devlint.torchapi.effects import Dims, Effect, Row
 
@@ -68,8 +55,32 @@ def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         arrivals.into_pinned(frame, node, row, args)
     if row.cpu_only:
         read_cpu_only(use)
-    value = written.into(use, _EFFECTS[row.effect](use))
+    value = _written(use, _EFFECTS[row.effect](use))
     return draw(use, value) if row.generator else value
+
+
+_COMPUTE = frozenset((Effect.JOIN, Effect.KEEP, Effect.INDEX, Effect.OVERLAY))
+
+
+def _written(use: Use, value: Value) -> Value:
+    """What a call gives that computes `value`: the tensor that it is given to write into, if it is
+    (`torch.add(a, b, out=c)`). Each of these has to be where the operands are, also if it has no
+    dimensions."""
+    given = use.args.keyword("out")
+    if given is None or use.row.effect not in _COMPUTE or not use.row.name.startswith("torch."):
+        return value
+    frame = use.frame
+    inputs = [
+        each
+        for argument, taken in use.args.all
+        if argument.keyword != "out"
+        for each in flatten(frame, argument.value, taken)
+        if each[1].kind in TENSORS and frame.place(each[1]) != UNKNOWN
+    ]
+    for out in flatten(frame, *given) if inputs else ():
+        if out[1].kind in TENSORS:
+            meet.meet(frame, use.node, use.row.name, [out, inputs[0]], inplace=True)
+    return given[1] if given[1].kind in TENSORS else value
 
 
 _ARRAYS = (Kind.NDARRAY, Kind.NUMBER, Kind.BOOL, Kind.LIST, Kind.TUPLE)
@@ -88,13 +99,12 @@ def _array(use: Use) -> Value:
 
 def _move(use: Use) -> Value:
     """A function that moves: methods come through `moves` instead."""
-    of = use.find(use.row.of) or use.args.receiver
+    of = use.args.find(use.row.of) or use.args.receiver
     if of is None:
         return NOTHING
     value = of[1]
     device = Known(use.row.to) if use.row.to else device_argument(use, via="to")
-    other = use.find(use.row.like) if use.row.like else None
-    if device is None and other is not None:
+    if device is None and use.args.find(use.row.like) is not None:
         device = use.frame.place(tensor_like(use, use.row.like))
     if use.row.managed or device is None:
         return NOTHING
@@ -163,15 +173,15 @@ def _index(use: Use) -> Value:
 
 
 def _read_on_host(use: Use) -> Value:
-    receiver = use.args.receiver
-    if receiver is not None and not use.args.asks("force"):
+    receiver, made = use.args.receiver, plain(use.row)
+    if receiver is None:
+        return made
+    if not use.args.asks("force"):
         tell_read(use.frame, use.node, receiver, use.row.host)
-    kind = result_kind(use.row)
-    if kind is Kind.TENSOR and receiver is not None:
+    if result_kind(use.row) is Kind.TENSOR:
         return receiver[1]
-    if receiver is not None and isinstance(receiver[1].data, Copy):
-        return plain(use.row).but(data=receiver[1].data)  # the same memory
-    return plain(use.row)
+    shared = isinstance(receiver[1].data, Copy)
+    return made.but(data=receiver[1].data) if shared else made
 
 
 def _read(use: Use) -> Value:
@@ -196,12 +206,12 @@ def _host_only(use: Use) -> Value:
 
 
 def _register(use: Use) -> Value:
-    receiver, name = use.args.receiver, use.find((0, "name"))
-    value = use.find((1, "tensor", "param", "module", "default"))
+    receiver, name = use.args.receiver, use.args.find((0, "name"))
+    kept = use.args.value((1, "tensor", "param", "module", "default"))
     registers = Trait.REGISTERS_BUFFER if use.row.name == _REGISTER_BUFFER else None
     if receiver is None or name is None:
         return Value(Kind.NONE, trait=registers)
-    found, kept = use.frame.object(receiver[1]), NOTHING if value is None else value[1]
+    found = use.frame.object(receiver[1])
     spelled = isinstance(name[1].data, str)
     if found is not None and (spelled or kept.kind is Kind.MODULE):
         holds = kept.kind is Kind.MODULE or kept.kind.is_container  # the list of a metric's state
@@ -222,7 +232,7 @@ def _construct(use: Use) -> Value:
         made = Object(source=row.name, managed=True)
         return Value(kind, data=frame.allocate(use.node, made))
     if kind is Kind.MODULE:
-        return _module(use)
+        return module(use)
     if kind is Kind.GENERATOR:
         device = device_argument(use)
         where = CPU if device is None else device
@@ -236,37 +246,6 @@ def _construct(use: Use) -> Value:
     if kind is Kind.TOKENIZER:
         return Value(kind, data=frame.allocate(use.node, Object(source=row.name)))
     return plain(row)
-
-
-def _module(use: Use) -> Value:
-    frame, row = use.frame, use.row
-    device = device_argument(use)
-    weights = [use.find(parameter) for parameter in row.weights]
-    tensors = [given[1] for given in weights if given is not None and given[1].kind in TENSORS]
-    holds = [row.parameters if given is None else given[1].data is not False for given in weights]
-    holds_some = any(holds) if weights else row.parameters
-    if device is None:
-        device = frame.state.default if row.parameters and holds_some else UNKNOWN
-        if tensors:  # a 0-dimensional weight may stay on the CPU
-            shaped = row.dims is Dims.SOME or tensors[0].scalar is False
-            device = frame.place(tensors[0]) if shaped else UNKNOWN
-        device = device_of_children(frame, row, use.args, device)
-    sort = Sort.MODULE if device == CPU else Sort.MODULE_NAMED
-    told = Step(sort, use.node, device=device)
-    contains = row.name.rpartition(".")[2] in CONTAINERS
-    inside = children(frame, use.args) if contains or use.args.all else None
-    empty = not holds_some
-    if inside:
-        held = [frame.object(each) for each in inside]
-        empty = empty and all(each is not None and each.stateless for each in held)
-    elif contains:
-        empty = False
-    found = Object(
-        device=device, source=row.name, trace=told, items=inside, stateless=empty,
-        element=NOTHING if inside is not None else child_of_list(frame, use.args),
-        gives_number=row.reduces and of_loss(use.args) is True,
-    )  # fmt: skip
-    return Value(Kind.MODULE, data=frame.allocate(use.node, found))
 
 
 def _opaque(use: Use) -> Value:

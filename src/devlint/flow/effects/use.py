@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from devlint.flow.devices.named import use_device
@@ -26,15 +27,16 @@ class Use:
     row: Row
     args: Arguments
 
-    def find(self, parameter: tuple[Arg, ...]) -> Given | None:
-        return self.args.find(parameter)
+
+Overlay = Callable[[Frame, ir.Call, Row, Arguments], Value]
+"""What can't be a row: a function that rows name."""
 
 
 def device_argument(use: Use, via: str = "device") -> Device | None:
     """What the device argument of a call names; None where none is given."""
     if not use.row.device:
         return None
-    given = use.find(use.row.device)
+    given = use.args.find(use.row.device)
     if given is None:
         return UNKNOWN if use.args.hides(use.row.device) else None
     if given[1].kind is Kind.NONE:
@@ -48,9 +50,8 @@ def arguments_of(use: Use, parameters: tuple[tuple[Arg, ...], ...]) -> list[Give
     for parameter in parameters:
         if parameter == ("*",):
             found.extend(use.args.positional())
-        else:
-            one = use.find(parameter)
-            found.extend([] if one is None else [one])
+        elif (one := use.args.find(parameter)) is not None:
+            found.append(one)
     return found
 
 
@@ -106,7 +107,7 @@ def plain(row: Row) -> Value:
 def parts(use: Use, value: Value) -> Value:
     """The value, or a tuple of such values where the call gives one."""
     row, args = use.row, use.args
-    alone = bool(row.parts_without) and not args.unpacked and use.find(row.parts_without) is None
+    alone = bool(row.parts_without) and not args.unpacked and args.find(row.parts_without) is None
     if not (row.parts or alone or any(map(args.asks, row.parts_with))):
         return value
     element = value.but(scalar=False) if alone else value

@@ -63,9 +63,7 @@ def note_loader(frame: Frame, node: ir.Call, args: Arguments) -> None:
         return
     why = f"a loader runs it in {count[1].data} worker processes here"
     for parameter in ((0, "dataset"), ("collate_fn",)):
-        given = args.find(parameter)
-        if given is not None:
-            _note(frame, given[1], node, why)
+        _note(frame, args.value(parameter), node, why)
 
 
 def _note(frame: Frame, value: Value, node: ir.Call, why: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.model import ir
 from devlint.torchapi.effects import Arg
 
@@ -85,6 +85,11 @@ class Arguments:
                 if found is not None:
                     return found
         return None
+
+    def value(self, parameter: tuple[Arg, ...]) -> Value:
+        """The value given for a parameter; NOTHING where none is."""
+        found = self.find(parameter)
+        return NOTHING if found is None else found[1]
 
     def gives(self, parameter: tuple[Arg, ...]) -> bool:
         """Whether a parameter is given, and not as None."""

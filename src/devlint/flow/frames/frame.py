@@ -201,7 +201,7 @@ class Frame:
                 type_name = _short_name(found.source)
             elif isinstance(found.source, ClassInfo):
                 type_name = found.source.node.name
-        passed = self.caller is not None and isinstance(node, ir.Name) and self.takes(node.id)
+        passed = self.caller is not None and self.is_parameter(node)
         return Operand(node, value, device, type_name, guarded, passed)
 
     def on_host(self, operands: Iterable[Operand]) -> bool:
@@ -216,11 +216,16 @@ class Frame:
         params = () if self.function is None else self.function.params
         return any(parameter.name == name for parameter in params)
 
+    def is_parameter(self, node: ir.Expr) -> bool:
+        """Whether an expression is a parameter of the running function."""
+        return isinstance(node, ir.Name) and self.takes(node.id)
+
     # --- objects ---------------------------------------------------------------------------
 
-    def allocate(self, node: ir.Node, found: Object) -> Ref:
-        """A reference to an object made at a node in this call."""
-        ref = (node, self.site)
+    def allocate(self, made_by: Hashable, found: Object) -> Ref:
+        """A reference to an object made in this call: at a node, or as a part of what is made there
+        (`(node, "pair")`)."""
+        ref = (made_by, self.site)
         self.state.heap[ref] = found
         return ref
 

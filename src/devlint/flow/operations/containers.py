@@ -24,17 +24,15 @@ def lazily(frame: Frame, node: ir.Node, found: Object) -> Value:
 
 def pairs(frame: Frame, node: ir.Call, first: Value, second: Value) -> Value:
     """Something that yields pairs."""
-    pair = Value(Kind.TUPLE, data=((node, "pair"), frame.site))
-    frame.state.heap[pair.data] = Object(items=(first, second))
+    pair = Value(Kind.TUPLE, data=frame.allocate((node, "pair"), Object(items=(first, second))))
     return lazily(frame, node, Object(element=pair))
 
 
-def rows(frame: Frame, node: ir.Call, inside: Iterable[tuple[Value, ...]]) -> Value:
+def rows(frame: Frame, node: ir.Call, inside: Iterable[Object]) -> Value:
     """Something that yields tuples, which are known one by one."""
-    made = []
-    for at, items in enumerate(inside):
-        made.append(Value(Kind.TUPLE, data=((node, at), frame.site)))
-        frame.state.heap[made[-1].data] = Object(items=items)
+    made = [
+        Value(Kind.TUPLE, data=frame.allocate((node, at), held)) for at, held in enumerate(inside)
+    ]
     return lazily(frame, node, Object(items=tuple(made)))
 
 
@@ -151,7 +149,8 @@ def _values(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argum
 def _items(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
     keys = known_items(frame, base) if base.kind is Kind.DICT else ()
     if keys:
-        return rows(frame, node, zip(keys, found.entries.values(), strict=True))
+        known = zip(keys, found.entries.values(), strict=True)
+        return rows(frame, node, (Object(items=pair) for pair in known))
     return pairs(frame, node, NOTHING, found.elements())
 
 

@@ -1,0 +1,147 @@
+"""Loaders and data sets: where what they yield is."""
+
+from __future__ import annotations
+
+from devlint.flow.domain.derivation import Sort, Step
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
+from devlint.flow.effects import pinning, workers
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.scan import MOVES
+from devlint.flow.syntax.texts import list_parts, text_parts
+from devlint.flow.syntax.walk import nodes_of
+from devlint.model import ir
+from devlint.model.trees import last_name, root_name
+from devlint.policy import means
+from devlint.torchapi.effects import Row
+
+
+def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -> Value:
+    """A loader yields host tensors, unless its data set or its `collate_fn` may move them."""
+    device: Device = CPU
+    for _, value in args.all:
+        found = frame.object(value)
+        if value.kind in TENSORS and frame.place(value) != CPU:
+            device = frame.place(value)
+        elif value.kind is Kind.DATASET and found is not None and found.device != CPU:
+            device = found.device
+        elif isinstance(value.data, Closure) and _closure_moves(value.data):
+            device = UNKNOWN
+        elif (info := frame.class_of(value)) is not None:
+            device = UNKNOWN if _class_moves(info) or _holds_elsewhere(frame, value) else device
+    collate = args.keyword("collate_fn")
+    collating = None if collate is None else _called(frame, collate[1])
+    if collate is not None and collate[1].kind not in _COLLATE and collating is None:
+        device = UNKNOWN
+    parts: dict[str, Value] = {}
+    if kind is Kind.LOADER:
+        parts = _texts(frame, args) if collate is None else _lists(collate[1])
+    told = Step(Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET, node)
+    of = args.find((0, "dataset")) if kind is Kind.LOADER else None
+    batch = NOTHING
+    if collating is not None and device == CPU:
+        batch = _collated(frame, node, *collating, told)
+    made = Object(
+        device=device, items=of and (of[1],), entries=parts, element=batch, source=row.name,
+        trace=told,
+    )  # fmt: skip
+    if kind is Kind.LOADER:
+        pinning.argument(frame, node, args, device)
+        workers.note_loader(frame, node, args)
+    return Value(kind, data=frame.allocate(node, made), trace=told)
+
+
+_COLLATE = (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY)
+
+
+def _called(frame: Frame, value: Value) -> tuple[Closure, tuple[Value, ...]] | None:
+    """The function of the project that a call of a value runs, and what it is given before all
+    else."""
+    if isinstance(value.data, Closure):
+        return value.data, ()
+    info = frame.class_of(value)
+    method = None if info is None else info.reached("__call__")
+    return None if method is None else (method, (value,))
+
+
+def _collated(
+    frame: Frame, node: ir.Call, collate: Closure, receiver: tuple[Value, ...], told: Step
+) -> Value:
+    """The object of the project that a function makes of samples of the host; NOTHING where it
+    makes no such object."""
+    sample = Value(Kind.BATCH, CPU, origin=Origin.LOADED, trace=told)
+    rows = Value(Kind.LIST, data=frame.allocate((node, "samples"), Object(element=sample)))
+    before, frame.expecting = frame.expecting, True
+    made = frame.world.invoke(frame, node, collate, [*receiver, rows], {})
+    frame.expecting = before
+    return made if made.kind is Kind.INSTANCE and frame.class_of(made) is not None else NOTHING
+
+
+def _holds_elsewhere(frame: Frame, data_set: Value) -> bool:
+    """Whether an object holds tensors of which nobody knows that they are on the host."""
+    found = frame.object(data_set)
+    for held in () if found is None else found.inside:
+        inner = frame.object(held) if held.kind.is_container else None
+        each = held if inner is None else inner.elements()
+        if each.kind in TENSORS and not only_host(frame.place(each)):
+            return True
+    return False
+
+
+def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
+    """What a data set whose class is in sight gives as text, by position or key."""
+    info = None if args.unpacked else frame.class_of(args.value((0, "dataset")))
+    method = None if info is None else info.method("__getitem__")
+    return {} if method is None else dict.fromkeys(text_parts(method[1]), NOTHING)
+
+
+def _lists(collate: Value) -> dict[str, Value]:
+    """What a function that puts batches together leaves in lists, by position or key."""
+    parts = list_parts(collate.data.node) if isinstance(collate.data, Closure) else ()
+    return dict.fromkeys(parts, Value(Kind.LIST))
+
+
+def _closure_moves(closure: Closure) -> bool:
+    """Whether a function of the file has a move in it, or names a device in a call."""
+    own = {parameter.name for parameter in closure.node.params[closure.owner is not None :]}
+    body: tuple[ir.Node, ...]
+    if isinstance(closure.node, ir.Function):
+        scan = closure.file.scan(closure.node)
+        if scan.moved or scan.self_moves:
+            return True
+        body, own = closure.node.body, own | {*scan.assigned}
+    else:
+        body = (closure.node.body,)
+    return any(_moves(node, own) for node in nodes_of(body))
+
+
+def _moves(node: ir.Node, own: set[str]) -> bool:
+    """Whether a node is a call that moves, or that is given a device."""
+    match node:
+        case ir.Call(func=ir.Attribute(attr=attr)) if attr in MOVES:
+            return True
+        case ir.Call(args=args):
+            return any(_names_device(argument, own) for argument in args)
+    return False
+
+
+def _names_device(argument: ir.Argument, own: set[str]) -> bool:
+    """Whether an argument is a device, and not the one on which something of the function's own is:
+    `device=device`, `self.device`, but not `device=rows[0].device`."""
+    value = argument.value
+    if argument.keyword != "device" and last_name(value) != "device":
+        return False
+    of_own = isinstance(value, ir.Attribute) and root_name(value) in own
+    return not of_own or last_name(value) != "device"
+
+
+def _class_moves(info: ClassInfo) -> bool:
+    """Whether a data set of the file moves, or makes its items on a device it was given."""
+    return any(
+        _closure_moves(each.closure_of(method))
+        or any(means("device", p.name, "parameter") for p in method.params)
+        for each, method in info.all_methods()
+    )
