@@ -70,11 +70,12 @@ def _arguments(fact: Fact) -> Iterator[tuple[str, str]]:
     constructor of its object has got it."""
     context = fact.context
     owner = context.running.rpartition(".")[0]
-    edges = {name for name in (context.running, context.function) if is_edge(_last(name))}
+    edges = {
+        name for name in (context.running, context.function) if is_edge(name.rpartition(".")[2])
+    }
     for operand in () if isinstance(fact, ModuleCall) else met(fact):
         if not is_place_of_argument(operand.device):
             continue
-        assert isinstance(operand.device, Symbol)
         name = parameter_of(operand.device)
         if context.running not in edges:
             yield context.running, name
@@ -89,10 +90,6 @@ def _given_samples(fact: Fact) -> Iterator[str]:
     samples: where a fact says something of its arguments."""
     if any(is_place_of_argument(operand.device) for operand in met(fact)):
         yield from filter(None, fact.context.running.split(".")[:1])
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
 
 
 def _attributes(fact: Fact) -> Iterator[tuple[str, bool]]:

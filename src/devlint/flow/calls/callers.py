@@ -59,7 +59,8 @@ def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver:
     own = is_private(function.name)
     plain = closure.owner is not None and closure.owner.role is Role.PLAIN
     little = not own and is_trial(frame)
-    if not little or frame.outermost.name == "main" or _is_of_tests(frame):
+    of_tests = frame.world.home.role is Role.TEST  # nobody else calls its functions
+    if not little or frame.outermost.name == "main" or of_tests:
         _remember_guard(frame, function)
     if little:
         return
@@ -107,12 +108,6 @@ def is_trial(frame: Frame) -> bool:
     if not isinstance(function, ir.Function) or function.name == "main":
         return not frame.world.is_program
     return bool(means("trial-run", function.name, "function"))
-
-
-def _is_of_tests(frame: Frame) -> bool:
-    """Whether the file holds tests and what they need: nobody else calls its functions."""
-    top = frame.world.home.top
-    return top is not None and top.role is Role.TEST
 
 
 def is_asked_by_constructors(file: File, method: str) -> bool:
