@@ -8,7 +8,6 @@ from typing import Any
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.values import NOTHING, Kind, Value
-from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
 from devlint.flow.surroundings import Inquiry, Text, Watch
@@ -20,11 +19,9 @@ from devlint.flow.syntax.samples import of_samples
 class Guest(dict[str, Value]):
     """The names of a followed file: what has to do with one is run when it is asked for."""
 
-    def __init__(
-        self, file: File, text: Text, world: World, watch: Watch, shared: dict[Ref, Object]
-    ) -> None:
+    def __init__(self, text: Text, world: World, watch: Watch, shared: dict[Ref, Object]) -> None:
         super().__init__()
-        self.file = file
+        self.file = world.home
         self.heap: dict[Ref, Object] = {}
         self.stamps: dict[str, object] = {}
         """What it hangs on, as it was."""

@@ -71,10 +71,7 @@ def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arg
     """The arguments of a call, evaluated from left to right."""
     func = node.func
     if isinstance(func, ir.Name) and func.id in _ASK and is_builtin(frame, func):
-        before, frame.expecting = frame.expecting, True
-        asked = Arguments(tuple((a, frame.evaluate(a.value)) for a in node.args), receiver)
-        frame.expecting = before
-        return asked
+        return Arguments(tuple((each, frame.ask(each.value)) for each in node.args), receiver)
     evaluate = frame.world.evaluate
     given = [(argument, evaluate(frame, argument.value)) for argument in node.args]
     if [argument for argument in node.args if argument.star]:
@@ -105,10 +102,10 @@ def _seen(frame: Frame, func: ir.Expr, result: Value, args: Arguments) -> Value:
 def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
     kind, data = value.kind, value.data
     if isinstance(data, OneOf):
-        return applied.one_of(frame, node, func, value, args, call_value)
+        return applied.one_of(frame, node, func, value, data, args)
     if kind is Kind.LIBRARY:
         remember_handing(frame, args)
-        return call_library(frame, node, str(data), args, call_value)
+        return call_library(frame, node, str(data), args)
     if kind is Kind.FUNCTION and isinstance(data, Closure):
         return call_function(frame, node, data, args)
     if kind is Kind.CLASS and isinstance(data, ClassInfo):
@@ -117,7 +114,7 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return call_bound(frame, node, data, args)
     if kind is Kind.PLACED and unknown_calls.is_loss(func):
         return unknown_calls.called(frame, node, func, args)
-    if kind in (Kind.MODULE, Kind.PLACED) or value.trait is Trait.IF_MODULE:
+    if applied.may_be_module(value):
         return call_module(frame, node, func, value, args)
     if kind is Kind.TOKENIZER:
         return encoding(frame, node, args)
@@ -126,14 +123,14 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     if kind is Kind.INSTANCE:
         several = attributes.of_each(frame, func, value, "__call__")
         if several is not None:
-            return applied.one_of(frame, node, func, several, args, call_value)
+            return call_value(frame, node, func, several, args)
         return call_instance(frame, node, value, args)
     if isinstance(func, ir.Name) and func.id == "reveal_device" and args.count == 1:
         shown = args.all[0]
         frame.record(Revealed(node, frame.context(), frame.operand(shown[0].value, shown[1])))
         return NOTHING
     if isinstance(data, applied.Partial):
-        return applied.complete(frame, node, data, args, call_value)
+        return applied.complete(frame, node, data, args)
     if isinstance(data, fields.Fields):
         return fields.make(frame, node, data, args)
     if kind is Kind.UNKNOWN:
@@ -157,8 +154,7 @@ def _super(frame: Frame) -> Value:
 
 def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Value:
     """`base.attr(...)` on anything but a library."""
-    listed = frame.world.table.get(f"torch.Tensor.{func.attr}")
-    if base.trait is Trait.PERHAPS and listed is not None:
+    if base.trait is Trait.PERHAPS and frame.world.table.get(f"torch.Tensor.{func.attr}"):
         base = as_tensor(base)
     args = arguments(frame, node, (func.value, base))
     return _seen(frame, func, _call_method(frame, node, func, base, args), args)
@@ -211,7 +207,7 @@ def _call_method(
             frame.state.env[func.value.id] = NOTHING  # it holds something else now
         return base if attr in ("values", "items") else NOTHING
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
-        return _unknown_method(frame, node, func, base, args)
+        return _unknown_method(frame, node, func, base, base.data, args)
     if kind is Kind.TOKENIZER:
         return encoded(frame, node, attr, args)
     if kind is Kind.STRING and attr == "format":
@@ -266,7 +262,7 @@ def _defines(frame: Frame, base: Value, attr: str) -> bool:
 
 
 def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments) -> Value:
-    if base.kind is Kind.INSTANCE or base.kind in (Kind.CLASS, Kind.FUNCTION, Kind.LIBRARY):
+    if base.kind in (Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
         return NOTHING
     moved = moves.move(frame, node, func.value, base, args)
     if func.attr == "type":
@@ -278,7 +274,7 @@ def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Ar
 
 
 def _unknown_method(
-    frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments
+    frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, path: Path, args: Arguments
 ) -> Value:
     """A method of something of which only the identity is known: what tensors alone have."""
     attr = func.attr
@@ -287,38 +283,32 @@ def _unknown_method(
     if attr == "add_argument":
         note_option(frame, args)
         return NOTHING
-    stored = None
-    if frame.state.paths and isinstance(base.data, Path):
-        stored = frame.state.paths.get(f"{base.data.text}.{attr}")
+    inner = f"{path.text}.{attr}"
+    stored = frame.state.paths.get(inner)
     if stored is not None:
         return call_value(frame, node, func, stored, Arguments(args.all))
     if attr == "get_device" and not args.all:
         return device_index.of_unknown(frame, func, base)
     if attr == "skipTest":
         return NONE.but(trait=Trait.EXITS)
-    if isinstance(base.data, Path) and base.data.given and not args.all:
+    if path.given and not args.all:
         if attr == "values":
             return base
         if attr == "items":
-            return containers.pairs(
-                frame, node, NOTHING, path_value(f"{base.data.text}[i]", given=True)
-            )
+            return containers.pairs(frame, node, NOTHING, path_value(f"{path.text}[i]", given=True))
     if attr in SAME_MODULE and (not args.all or attr in ("train", "requires_grad_")):
         return base
     if attr == "clone" and not args.all:
         return base
-    if not isinstance(base.data, Path):
-        return NOTHING
-    if attr in _ONLY_TENSORS and not isinstance(base.data, Typed):
-        this = given_tensor(base.data, Sort.TENSOR_BY_USE, node)
+    if attr in _ONLY_TENSORS and not isinstance(path, Typed):
+        this = given_tensor(path, Sort.TENSOR_BY_USE, node)
         row = frame.world.table.get(f"torch.Tensor.{attr}")
         if row is not None:
             receiver = (func.value, this)
             return transfer.apply(frame, node, row, replace(args, receiver=receiver))
     if attr == "forward":
         return call_value(frame, node, func.value, base, Arguments(args.all))
-    inner = path_value(f"{base.data.text}.{attr}", base.data.given)
-    return call_value(frame, node, func, inner, args)
+    return call_value(frame, node, func, path_value(inner, path.given), args)
 
 
 _ONLY_TENSORS = frozenset(
@@ -329,11 +319,8 @@ _ONLY_TENSORS = frozenset(
 
 def _tell_called(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> None:
     """`x.device()`: an attribute that is no method."""
-    frame.record(
-        AttributeRead(
-            node, frame.context(), frame.operand(func.value, base), func.attr, called=True
-        )
-    )
+    operand = frame.operand(func.value, base)
+    frame.record(AttributeRead(node, frame.context(), operand, func.attr, called=True))
 
 
 def _tell_device_method(
