@@ -31,16 +31,14 @@ def of_forward(frame: Frame, node: ir.Call, there: Value, module: Value) -> Valu
     given = reduce(_either, told) if told else None
     if given is None or isinstance(given, Value):
         return _part(node, there, given)
-    named = isinstance(given, Mapping)
-    parts = given.values() if isinstance(given, Mapping) else given
-    if all(part is None for part in parts):
+    if all(part is None for part in (given.values() if isinstance(given, Mapping) else given)):
         return there
-    items = tuple(_part(node, there, part) for part in parts)
     if isinstance(given, Mapping):
-        found = Object(items=(), entries=dict(zip(given, items, strict=True)))
+        entries = {name: _part(node, there, part) for name, part in given.items()}
+        kind, found = Kind.DICT, Object(items=(), entries=entries)
     else:
-        found = Object(items=items)
-    return Value(Kind.DICT if named else Kind.TUPLE, data=frame.allocate(node, found))
+        kind, found = Kind.TUPLE, Object(items=tuple(_part(node, there, part) for part in given))
+    return Value(kind, data=frame.allocate(node, found))
 
 
 def _told(frame: Frame, module: Value, found: Object) -> Returned:
