@@ -120,7 +120,7 @@ class Project:
         return self._of_star(file, name, {}, 0)
 
     def _of_star(self, file: File, name: str, asked: _Asked, depth: int) -> Value | None:
-        for module in file.stars[-1 : -_MOST_STARS - 1 : -1]:
+        for module in file.stars[::-1][:_MOST_STARS]:
             found = self._value(file, f"{module}.{name}", asked, depth)
             if found is not None:
                 return found
@@ -328,6 +328,7 @@ class Project:
         return (guest for guest in map(self._follow, paths) if guest is not None)
 
     def _follow(self, path: str) -> Guest | None:
+        self._watch.consult((path,))
         guest = self._guests.get(path)
         if guest is not None and path not in self._checked:
             if self._watch.stamped(guest.stamps) != guest.stamps:
@@ -335,15 +336,11 @@ class Project:
                 guest = None
         if guest is None:
             text = self._around.read(path)
-            self._watch.consult((path,))
             if text is None:
                 return None
             guest = Guest(text, self._make_world(text, path, self), self._watch, self.heap)
-            guest.file.guest = guest
-            guest.stamps.update(self._watch.stamped((path,)))
             self._guests[path] = guest
             self._size += text.length
         self._checked.add(path)
         self._guests.move_to_end(path)
-        self._watch.consult((path,))
         return guest
