@@ -40,6 +40,7 @@ from devlint.flow.modules.placement import give_away
 from devlint.flow.operations import arrivals, attributes, batches, containers
 from devlint.flow.operations.meet import str_source
 from devlint.flow.operations.operators import filled
+from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 
 _ONLY_MODULES = frozenset("parameters named_parameters buffers named_buffers state_dict".split())
@@ -134,10 +135,9 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     if isinstance(data, fields.Fields):
         return fields.make(frame, node, data, args)
     if kind is Kind.UNKNOWN:
-        wrapper = wrapping.spread(frame, node, func, args)
+        wrapper = wrapping.of_unseen(frame, node, func, args)
         if wrapper is not NOTHING:
             return wrapper
-        give_away(frame, (given for _, given in args.all))
     frame.state.wait()
     return unknown_calls.called(frame, node, func, args) if kind is Kind.UNKNOWN else NOTHING
 
@@ -145,11 +145,8 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
 def _super(frame: Frame) -> Value:
     """`super()`: the receiver, whose class is the next one."""
     function = frame.function
-    if isinstance(function, ir.Function) and function.params:
-        this = frame.look_up(function.params[0].name)
-        if this is not None:
-            return this.but(trait=Trait.SUPER)
-    return NOTHING
+    this = frame.look_up(first_parameter(function)) if isinstance(function, ir.Function) else None
+    return NOTHING if this is None else this.but(trait=Trait.SUPER)
 
 
 def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Value:
@@ -172,7 +169,7 @@ def _call_method(
         return call_super(frame, node, func, base, args)
     if frame.function is not None and frame.tells:
         note_own(frame, node, func, args)
-    if (kind is Kind.MODULE and _is_call(frame, base, attr)) or _proves_module(base, attr):
+    if applied.may_be_module(base) and _is_call(frame, base, attr):
         return call_module(frame, node, func.value, base, Arguments(args.all))
     if kind is Kind.OPTIMIZER and attr not in moves.METHODS:
         return optimizers.method(frame, node, attr, base)
@@ -195,8 +192,9 @@ def _call_method(
     if kind is Kind.PLACED and attr in moves.MODES and args.count < 2:
         return base  # with more, `train(data, steps)` is no mode
     if kind in (Kind.TENSOR, Kind.PLACED):
-        if frame.tells and attr in ("device", "is_cuda"):
-            _tell_called(frame, node, func, base)
+        if frame.tells and attr in ("device", "is_cuda"):  # `x.device()`: they are no methods
+            operand = frame.operand(func.value, base)
+            frame.record(AttributeRead(node, frame.context(), operand, attr, called=True))
         return transfer.named(frame, node, f"torch.Tensor.{attr}", args)
     if kind is Kind.BATCH:
         batches.note_method(frame, func, base)
@@ -228,8 +226,6 @@ def _call_method(
         found = unknown_calls.of_part(frame, node, func, args) if own else NOTHING
         called = func.value if attr == "forward" else func
         return unknown_calls.called(frame, node, called, args) if found is NOTHING else found
-    if value.kind is Kind.METHOD and isinstance(value.data, Bound):
-        return call_bound(frame, node, value.data, args)
     result = call_value(frame, node, func, value, Arguments(args.all))
     if own and value.kind is Kind.MODULE and result is NOTHING:
         first = Arguments(args.all[:1])  # what else a module takes, its class would tell
@@ -238,22 +234,19 @@ def _call_method(
 
 
 def _is_call(frame: Frame, base: Value, attr: str) -> bool:
-    """Whether a method takes a module's inputs as its call does."""
+    """Whether a method takes a module's inputs as its call does. What was moved, or was called with
+    what was, is a module by its `forward`."""
     if attr == "update":
         sources = [str_source(each) for each in frame.objects(base)]
         return bool(sources) and all(each.startswith("torchmetrics.") for each in sources)
-    return attr in ("forward", "generate") and not _defines(frame, base, attr)
+    named = attr == "forward" or (attr == "generate" and base.kind is Kind.MODULE)
+    return named and not _defines(frame, base, attr)
 
 
 def _is_dict_of_modules(frame: Frame, base: Value, attr: str) -> bool:
     """Whether a method of an `nn.ModuleDict` gives its modules, as that of a dict does."""
     found = frame.object(base) if attr in ("items", "values", "get") else None
     return found is not None and str_source(found) == "torch.nn.ModuleDict"
-
-
-def _proves_module(base: Value, attr: str) -> bool:
-    """Whether something that was moved, or was called with what was, is a module by this method."""
-    return attr == "forward" and (base.kind is Kind.PLACED or base.trait is Trait.IF_MODULE)
 
 
 def _defines(frame: Frame, base: Value, attr: str) -> bool:
@@ -265,12 +258,10 @@ def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Ar
     if base.kind in (Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
         return NOTHING
     moved = moves.move(frame, node, func.value, base, args)
-    if func.attr == "type":
-        row = frame.world.table.get("torch.Tensor.type")
-        return moved if row is None else transfer.apply(frame, node, row, args)
-    if frame.world.table.get(f"torch.Tensor.{func.attr}") is None:
+    row = frame.world.table.get(f"torch.Tensor.{func.attr}")
+    if row is None:
         return NOTHING
-    return moved
+    return transfer.apply(frame, node, row, args) if func.attr == "type" else moved
 
 
 def _unknown_method(
@@ -296,16 +287,12 @@ def _unknown_method(
             return base
         if attr == "items":
             return containers.pairs(frame, node, NOTHING, path_value(f"{path.text}[i]", given=True))
-    if attr in SAME_MODULE and (not args.all or attr in ("train", "requires_grad_")):
-        return base
-    if attr == "clone" and not args.all:
+    is_same = attr in SAME_MODULE or attr == "clone"
+    if is_same and (not args.all or attr in ("train", "requires_grad_")):
         return base
     if attr in _ONLY_TENSORS and not isinstance(path, Typed):
-        this = given_tensor(path, Sort.TENSOR_BY_USE, node)
-        row = frame.world.table.get(f"torch.Tensor.{attr}")
-        if row is not None:
-            receiver = (func.value, this)
-            return transfer.apply(frame, node, row, replace(args, receiver=receiver))
+        args = replace(args, receiver=(func.value, given_tensor(path, Sort.TENSOR_BY_USE, node)))
+        return transfer.named(frame, node, f"torch.Tensor.{attr}", args)
     if attr == "forward":
         return call_value(frame, node, func.value, base, Arguments(args.all))
     return call_value(frame, node, func, path_value(inner, path.given), args)
@@ -315,12 +302,6 @@ _ONLY_TENSORS = frozenset(
     "detach new_zeros new_ones new_full new_empty new_tensor unsqueeze masked_fill permute "
     "view expand contiguous type_as".split()
 )
-
-
-def _tell_called(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> None:
-    """`x.device()`: an attribute that is no method."""
-    operand = frame.operand(func.value, base)
-    frame.record(AttributeRead(node, frame.context(), operand, func.attr, called=True))
 
 
 def _tell_device_method(

@@ -17,7 +17,7 @@ from devlint.flow.frames.fields import NAMESPACES
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import EXITS
 from devlint.flow.modules import wrapping
-from devlint.flow.modules.placement import forget_optimizer, give_away
+from devlint.flow.modules.placement import forget_optimizer
 from devlint.flow.operations import arrivals
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
@@ -52,12 +52,8 @@ def call_library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Val
     if name in EXITS:
         return NONE.but(trait=Trait.EXITS)
     if row is None:
-        if not name.startswith(("torch.", "builtins.")):
-            wrapper = wrapping.spread(frame, node, node.func, args)
-            if wrapper is not NOTHING:
-                return wrapper
-            give_away(frame, (value for _, value in args.all))
-        return NOTHING
+        own = name.startswith(("torch.", "builtins."))  # they change nothing that they are given
+        return NOTHING if own else wrapping.of_unseen(frame, node, node.func, args)
     if row.cuda:
         frame.state.known[CUDA_USED] = True
     if row.managed and row.effect is not Effect.CONSTRUCT:
