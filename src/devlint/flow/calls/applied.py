@@ -65,7 +65,7 @@ def one_of(
     """
     before, site = frame.state, frame.site
     ends = list[End]()
-    fitting = [option for option in several.options if takes(option[0], args)]
+    fitting = [option for option in several.options if _takes(option[0], args)]
     options = fitting or several.options
     for data, settled in options:
         frame.state = frame.fork(before)
@@ -83,7 +83,7 @@ def one_of(
     return found
 
 
-def takes(data: object, args: Arguments) -> bool:
+def _takes(data: object, args: Arguments) -> bool:
     """Whether a function of the project takes these arguments; any other may."""
     return not isinstance(data, Closure) or data.owner is not None or fits(data.node.params, args)
 

@@ -26,7 +26,7 @@ from devlint.flow.frames.world import Trial
 from devlint.flow.operations import batches, unpacking
 from devlint.model import ir
 
-_MAY_HOLD_TENSORS = (*TENSORS, Kind.ENCODING)
+_ARE_TENSORS = (*TENSORS, Kind.ENCODING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _inputs(frame: Frame, args: Arguments) -> Iterator[_Input]:
     for number, (argument, value) in enumerate(args.all):
         given = unpacking.one_by_one(frame, (argument.value, value))
         for place, (part, each) in enumerate(given):
-            if each.kind in _MAY_HOLD_TENSORS:
+            if each.kind in _ARE_TENSORS:
                 item = None if each is value else place
                 yield _Input(number, item, part, each, Step(Sort.ARGUMENT, part))
 

@@ -67,7 +67,7 @@ def make(frame: Frame, node: ir.Call, fields: Fields, args: Arguments) -> Value:
     """`Batch(images, labels=labels)`"""
     given = _given(frame, fields.names, args)
     items = None if given is None else _in_order(fields.names, given)
-    if given is None or items is None:
+    if items is None:
         return NOTHING
     entries = dict(zip(fields.names, items, strict=True))
     found = Object(items=items, entries=entries, source="collections.namedtuple")

@@ -189,9 +189,14 @@ def refuses(frame: Frame, closure: Closure, args: Arguments, receiver: Value | N
     if receiver is not None and not _is_exactly(frame.class_of(receiver), receiver):
         return False
     decorators = closure.node.decorators if isinstance(closure.node, ir.Function) else ()
-    if not all(_keeps_parameters(name_in(closure.file, called(each))) for each in decorators):
+    names = (name_in(closure.file, called(each)) for each in decorators)
+    if not all(name.startswith(_KEEP_PARAMETERS) for name in names):
         return False
     return not fits(closure.node.params[receiver is not None :], args)
+
+
+_KEEP_PARAMETERS = ("torch.", "builtins.staticmethod", "builtins.classmethod")
+"""Decorators that give what takes the parameters of what they are given."""
 
 
 def _is_exactly(info: ClassInfo | None, receiver: Value) -> bool:
@@ -205,14 +210,6 @@ def _is_exactly(info: ClassInfo | None, receiver: Value) -> bool:
         and not each.node.decorators
         and not any(base.keyword or base.star for base in each.node.bases)
         for each in info.lineage()
-    )
-
-
-def _keeps_parameters(decorator: str) -> bool:
-    """Whether what a decorator gives takes the parameters of what it is given."""
-    return decorator.startswith("torch.") or decorator in (
-        "builtins.staticmethod",
-        "builtins.classmethod",
     )
 
 

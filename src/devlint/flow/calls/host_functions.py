@@ -71,10 +71,9 @@ def note_brought(
         value = next(away, inside[0] if inside else value)
         place, key = frame.place(value), (closure.file.path, closure.qualname, name)
         given_here = frame.world.brought.setdefault(key, set())
-        handed_on = _handed_on(frame, value, place) if earnest else None
         if _is_tested(frame, value) or (listens and _is_yet_to_go(frame, node, argument, place)):
             given_here.add(True)
-        elif handed_on is not None:
+        elif earnest and (handed_on := _handed_on(frame, value, place)):
             given_here.add(handed_on)
         elif value.trait is Trait.PARAMETER:
             given_here.add(False)  # wherever it was made: a move of its module moves it in place
@@ -260,18 +259,17 @@ def _is_kept_on_host(world: World, fact: Fact, operand: Operand) -> bool:
     function = fact.context.function
     if operand.origin is not Origin.FOLLOWS and is_sent(world, function, operand.device):
         return True
-    if operand.origin not in _GIVEN or not isinstance(operand.device, Symbol):
+    place, is_input = operand.device, operand.origin is Origin.INPUT
+    if operand.origin not in _GIVEN or not isinstance(place, Symbol):
         return False
-    key = operand.device.key
-    if is_place_of_argument(operand.device):
-        if (function, key) in world.sent_on and _is_of_lengths(operand.device):
+    if is_place_of_argument(place):
+        asked = (function, place.key)
+        if asked in world.read_on_host or (asked in world.sent_on and _is_of_lengths(place)):
             return True
-        if (function, key) in world.read_on_host:
+        if is_input and _reads_of_others(world, function, place):
             return True
-        if operand.origin is Origin.INPUT and _reads_of_others(world, function, operand.device):
-            return True
-    given = world.brought.get((world.home.path, function, parameter_of(operand.device)))
-    return operand.origin is Origin.INPUT and given == {True}
+    given = world.brought.get((world.home.path, function, parameter_of(place)))
+    return is_input and given == {True}
 
 
 def _is_of_lengths(place: Symbol) -> bool:

@@ -54,9 +54,9 @@ def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> 
 
 def _after_fields(frame: Frame, node: ir.Call, info: ClassInfo, made: Value) -> None:
     """What a constructor that Python writes calls at its end."""
-    method = info.method("__post_init__")
+    method = info.reached("__post_init__")
     if method is not None:
-        closure = Closure(method[1], method[0].file, (), method[0], f"{info.node.name}.__init__")
+        closure = replace(method, qualname=f"{info.node.name}.__init__")
         call_function(frame, node, closure, Arguments(()), made.but(trait=Trait.SELF))
 
 
@@ -96,8 +96,7 @@ def _place_new_module(
             place = CPU  # where a condition decides whether it is there, it is nowhere else
         if place != UNKNOWN:
             places.add(place)
-    # It may bring parts together that are in several places.
-    device = places.pop() if len(places) == 1 else UNKNOWN
+    device = places.pop() if len(places) == 1 else UNKNOWN  # its parts may be in several places
     told = found.trace
     if device == CPU and shown(told) is None:
         told = Step(Sort.MODULE, node, device=CPU)
@@ -154,8 +153,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     arrivals.work(frame, node, place)
     if managed:
         wrapping.call_wrapper(frame, node, func, value)
-    if managed and place == UNKNOWN:
-        return NOTHING
+        if place == UNKNOWN:
+            return NOTHING
     if place == UNKNOWN and info is not None and found is not None and found.stateless:
         return _computed(frame, node, value, info, args)
     if not managed and is_told(frame, value, () if buffers or parted else inputs, args):
@@ -168,15 +167,13 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         told = _stateless_call(frame, node, func, source, inputs)
         number = found is not None and found.gives_number and told.kind in TENSORS
         return told.but(scalar=True) if number else told
-    if _is_given_object(frame, place, args):
+    operand = frame.operand(func, value)
+    unmoved = operand.origin is Origin.INPUT  # nobody here has moved it: it may stay on the host
+    pipeline = found is None and _is_pipeline(func, args)
+    if unmoved or pipeline or _is_given_object(frame, place, args):
         return NOTHING
     several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
     kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
-    operand = frame.operand(func, value)
-    if operand.origin is Origin.INPUT:
-        return NOTHING  # nobody here has moved it: it may well stay on the host
-    if found is None and _is_pipeline(func, args):
-        return NOTHING
     unproven = Trait.PART if found is None else None  # nobody knows what it is, or what it returns
     there = Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,

@@ -26,13 +26,13 @@ def may_hold_tensors(frame: Frame, module: Object | None, args: Arguments) -> li
     taken to be so where nothing but their names tells."""
     hidden = _is_hidden(frame, module)
     known = module is not None and module.source
+    customs = ("host-number", "no-tensor") if known else ("host-number", "no-tensor", "index")
     found: list[Given] = []
     for position, (argument, value) in enumerate(args.all):
         name = argument.keyword or ""
         if value.kind not in _MAY_HOLD_TENSORS:
             continue
         called = name or identity(_subject(argument.value))
-        customs = ("host-number", "no-tensor") if known else ("host-number", "no-tensor", "index")
         if any(means(each, called, "variable") for each in customs):
             continue  # it is no tensor, or is on the host by custom
         if position and hidden and not means("tensor", name, "variable"):
