@@ -50,7 +50,8 @@ def calls_tell(closure: Closure) -> bool:
 
 
 def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
-    """Remember which arguments of a function may be on an accelerator in this call."""
+    """Remember what a call tells of a function: which arguments may be on an accelerator, what it
+    sets, and whether an accelerator was asked for."""
     function = closure.node
     if closure.file is not frame.world.home:
         return  # that file tells of it
