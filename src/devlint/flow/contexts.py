@@ -21,7 +21,7 @@ from devlint.flow.facts import (
 from devlint.flow.facts.meetings import met
 from devlint.flow.project import Project
 from devlint.flow.syntax.processes import SETTERS, VISIBLE
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
 
 FROM_HOST = "callers-bring-it-from-the-host"
@@ -37,9 +37,8 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
     """Why a fact of a file isn't so for all that the project shows; "" where nothing speaks against
     it."""
     if isinstance(fact, KeptDevice):
-        asked = bool(fact.parameter)
-        passes = asked and project.passes((path, fact.class_name, fact.parameter))
-        return PASSED if passes else ""
+        parameter = (path, fact.class_name, fact.parameter)
+        return PASSED if fact.parameter and project.passes(parameter) else ""
     if isinstance(fact, IgnoredDevice):
         asked = fact.how in _INTERFACE and "." not in fact.context.function
         return HANDED_OVER if asked and project.hands_over(path, fact.function) else ""
@@ -48,10 +47,11 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
     places = [each.device for each in met(fact) if isinstance(each.device, Symbol)]
     if places and project.runs_on_host(path):
         return OF_HOST_PROGRAM
-    given = fact.context.role is Role.PLAIN and any(map(is_place_of_argument, places))
-    if given and project.gives_host(path):
+    given = any(map(is_place_of_argument, places))
+    if given and fact.context.role is Role.PLAIN and project.gives_host(path):
         return OF_HOST_PROGRAM
-    if any(project.is_for_samples(path, each) for each in _given_samples(fact)):
+    running = fact.context.running.partition(".")[0]  # the function, or the class of a method
+    if given and running and project.is_for_samples(path, running):
         return FOR_SAMPLES
     if any(project.brings((path, *each)) for each in _arguments(fact)):
         return FROM_HOST
@@ -70,11 +70,12 @@ def _arguments(fact: Fact) -> Iterator[tuple[str, str]]:
     constructor of its object has got it."""
     context = fact.context
     owner = context.running.rpartition(".")[0]
-    edges = {name for name in (context.running, context.function) if is_edge(_last(name))}
+    edges = {
+        name for name in (context.running, context.function) if is_edge(name.rpartition(".")[2])
+    }
     for operand in () if isinstance(fact, ModuleCall) else met(fact):
         if not is_place_of_argument(operand.device):
             continue
-        assert isinstance(operand.device, Symbol)
         name = parameter_of(operand.device)
         if context.running not in edges:
             yield context.running, name
@@ -82,17 +83,6 @@ def _arguments(fact: Fact) -> Iterator[tuple[str, str]]:
                 yield context.function, operand.node.id
         if owner:
             yield f"{owner}.__init__", name
-
-
-def _given_samples(fact: Fact) -> Iterator[str]:
-    """The names, of the running function or of its class, by which another file may make it change
-    samples: where a fact says something of its arguments."""
-    if any(is_place_of_argument(operand.device) for operand in met(fact)):
-        yield from filter(None, fact.context.running.split(".")[:1])
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
 
 
 def _attributes(fact: Fact) -> Iterator[tuple[str, bool]]:
@@ -105,6 +95,5 @@ def _attributes(fact: Fact) -> Iterator[tuple[str, bool]]:
         for node in (operand.node, *(step.node for step in operand.steps)):
             called = node.func if isinstance(node, ir.Call) else None
             for each in descendants(called or node):
-                match each:
-                    case ir.Attribute(value=ir.Name(id=name), attr=attr) if name == this:
-                        yield attr, each is called or operand.kind is Kind.MODULE
+                if attr := self_attribute(each, this):
+                    yield attr, each is called or operand.kind is Kind.MODULE

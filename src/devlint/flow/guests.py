@@ -7,8 +7,7 @@ from typing import Any
 
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Heap, Object, State
-from devlint.flow.domain.values import NOTHING, Kind, Value
-from devlint.flow.frames.files import File
+from devlint.flow.domain.values import DEFINED, NOTHING, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
 from devlint.flow.surroundings import Inquiry, Text, Watch
@@ -20,13 +19,12 @@ from devlint.flow.syntax.samples import of_samples
 class Guest(dict[str, Value]):
     """The names of a followed file: what has to do with one is run when it is asked for."""
 
-    def __init__(
-        self, file: File, text: Text, world: World, watch: Watch, shared: dict[Ref, Object]
-    ) -> None:
+    def __init__(self, text: Text, world: World, watch: Watch, shared: dict[Ref, Object]) -> None:
         super().__init__()
-        self.file = file
+        self.file = world.home
+        self.file.guest = self
         self.heap: dict[Ref, Object] = {}
-        self.stamps: dict[str, object] = {}
+        self.stamps = watch.stamped((self.file.path,))
         """What it hangs on, as it was."""
         self.text = text
         self.told: dict[str, Any] = {}
@@ -72,8 +70,9 @@ class Guest(dict[str, Value]):
         if name not in self._outline.binds:
             return default
         self._settle(name)
-        found = dict.get(self, name, default)
-        return NOTHING if name in self.file.rebound and not _stays(found) else found
+        found: Value | None = dict.get(self, name, default)
+        stays = name not in self.file.rebound or (found is not None and found.kind in DEFINED)
+        return found if stays else NOTHING
 
     def settle_stars(self) -> None:
         """Find out of which modules all names are imported."""
@@ -122,8 +121,3 @@ class Guest(dict[str, Value]):
         self.heap.update(made)
         self._shared.update(made)
         self.update(frame.state.env)
-
-
-def _stays(value: Value | None) -> bool:
-    """Whether it is one of what is taken to stay as it is, also where it is declared `global`."""
-    return value is not None and value.kind in (Kind.LIBRARY, Kind.FUNCTION, Kind.CLASS)

@@ -11,6 +11,7 @@ from devlint.flow.bodies.expressions import EVALUATORS, evaluate, watched
 from devlint.flow.bodies.functions import invoke, run_alone
 from devlint.flow.bodies.methods import run_class
 from devlint.flow.calls.callers import calls_tell
+from devlint.flow.calls.calls import call_value
 from devlint.flow.calls.host_functions import without_host_functions, without_made_up_modules
 from devlint.flow.conditions.guards import guard_of_file
 from devlint.flow.conditions.required import sets_default_for_tests
@@ -68,7 +69,7 @@ def interpret(
     without one, other files stay unknown. `record` is told what stands at its lines,
     and `meetings` where tensors meet.
     """
-    world = _world(_describe(text, path, table), table, device_types, project)
+    world = _world(text, path, table, device_types, project)
     if meetings is not None:
         world.meetings = meetings
     if record is not None:
@@ -79,11 +80,10 @@ def interpret(
         *world.left.values(),
         *refused(top),
         *told(world),
+        *settled(top),
+        *shared(top),
+        *(world.wraps if sends_from_accelerators_only(world) else ()),
     ]
-    facts.extend(settled(top))
-    facts.extend(shared(top))
-    if sends_from_accelerators_only(world):
-        facts.extend(world.wraps)
     _let_go(world)
     return facts
 
@@ -125,32 +125,29 @@ def new_project(
 ) -> Project:
     """The files around linted ones, of which nothing has been read yet."""
 
-    def describe(text: Text, path: str) -> File:
-        return _describe(text, path, table)
-
-    def world_of(file: File, project: Project) -> World:
-        return _world(file, table, device_types, project)
+    def world_of(text: Text, path: str, project: Project) -> World:
+        return _world(text, path, table, device_types, project)
 
     def hear(text: Text, path: str, project: Project) -> Heard:
-        world = world_of(describe(text, path), project)
+        world = world_of(text, path, project)
         world.listens = True
         world.is_program = project.is_program(path)
         _run(world, text, project.default_for(path))
         _let_go(world)
         return Heard(world.brought, world.passed, tuple(world.uses.values()))
 
-    return Project(surroundings, describe, world_of, hear)
+    return Project(surroundings, world_of, hear)
 
 
 def _world(
-    file: File, table: Table, device_types: frozenset[str], project: Project | None
+    text: Text, path: str, table: Table, device_types: frozenset[str], project: Project | None
 ) -> World:
     world = World(
-        table, file, BACKENDS | device_types, project,
+        table, _describe(text, path, table), BACKENDS | device_types, project,
         steps=Steps() if project is None else project.steps,
     )  # fmt: skip
-    world.evaluate, world.invoke, world.store = evaluate, invoke, statements.store
-    world.run, world.evaluators = statements.run, EVALUATORS
+    world.evaluate, world.call, world.invoke = evaluate, call_value, invoke
+    world.store, world.run, world.evaluators = statements.store, statements.run, EVALUATORS
     return world
 
 
@@ -164,9 +161,8 @@ def _describe(text: Text, path: str, table: Table) -> File:
     def takes_tensors(func: ir.Expr) -> int:
         name = spelled(func, aliases)
         row = table.get(name) if name.startswith("torch.") else None
-        if row is None or row.effect not in _TAKES_TENSOR or row.kind in _OF_OTHERS:
-            return 0
-        if name.startswith("torch.nn.P"):
+        of_others = row is None or row.effect not in _TAKES_TENSOR or row.kind in _OF_OTHERS
+        if of_others or name == "torch.nn.Parameter":
             return 0
         return 2 if name.endswith(_TAKES_TWO) else 1
 

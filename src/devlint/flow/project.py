@@ -37,7 +37,6 @@ _KEPT = 8_000_000
 """Characters of the files that are remembered: neighbours import the same ones, and a run goes
 folder by folder. What was read of a file and found out takes some thirty bytes for each."""
 
-_Paths = list[str]
 _Told = TypeVar("_Told")
 _Asked = dict[tuple[File, str], tuple[int, Value | None]]
 """What dotted names stand for in files that were asked for to answer one question, and how deep
@@ -50,13 +49,11 @@ class Project:
     def __init__(
         self,
         surroundings: Surroundings,
-        describe: Callable[[Text, str], File],
-        make_world: Callable[[File, Project], World],
+        make_world: Callable[[Text, str, Project], World],
         hear: Callable[[Text, str, Project], Heard],
     ) -> None:
         self._watch = Watch(surroundings)
         self._around = surroundings
-        self._describe = describe
         self._make_world = make_world
         self._hear = hear
         self._guests: OrderedDict[str, Guest] = OrderedDict()
@@ -83,13 +80,14 @@ class Project:
                 self._size = 0
                 raise
         while self._size > _KEPT:
-            self._leave(*self._guests.popitem(last=False))
+            self._leave(next(iter(self._guests)))
 
     def recount(self) -> None:
         """Count the steps for the linted file from now on."""
         self._watch.recount()
 
-    def _leave(self, _: str, guest: Guest) -> None:
+    def _leave(self, path: str) -> None:
+        guest = self._guests.pop(path)
         self._size -= guest.text.length
         for ref in guest.heap:
             self.heap.pop(ref, None)
@@ -104,13 +102,12 @@ class Project:
         """The dotted name of the module that an import of a file means, if it is the project's."""
         if level:
             found = self._around.relative(file.path, level, name)
-            if found is None:
-                return None
-            name, path = found
         else:
-            path = self._around.absolute(file.path, name) or ""
-            if not path:
-                return None
+            whole = self._around.absolute(file.path, name)
+            found = None if whole is None else (name, whole)
+        if found is None:
+            return None
+        name, path = found
         if file.modules.get(name) != path:
             file.modules[name] = path
             if self._watch.known is not None:
@@ -125,7 +122,7 @@ class Project:
         return self._of_star(file, name, {}, 0)
 
     def _of_star(self, file: File, name: str, asked: _Asked, depth: int) -> Value | None:
-        for module in file.stars[-1 : -_MOST_STARS - 1 : -1]:
+        for module in file.stars[::-1][:_MOST_STARS]:
             found = self._value(file, f"{module}.{name}", asked, depth)
             if found is not None:
                 return found
@@ -136,13 +133,9 @@ class Project:
     def value(self, file: File, name: str) -> Value | None:
         """What a dotted name stands for in a file; None where it isn't the project's, or not
         known."""
-        known = self._watch.known
-        if known is None:
-            return self._value(file, name, {}, 0)
+        known = {} if self._watch.known is None else self._watch.known
         if (file, name) not in known:
-            found = self._value(file, name, {}, 0)
-            known[file, name] = found
-            return found
+            known[file, name] = self._value(file, name, {}, 0)
         return known[file, name]
 
     def _value(self, file: File, name: str, asked: _Asked, depth: int) -> Value | None:
@@ -275,9 +268,8 @@ class Project:
         if guest is None or guest.text.speaks_of_devices:
             return False
         importing = self._naming(path, "", self._around.importing)
-        programs = [each for each in map(self._follow, importing) if each is not None]
         few = 0 < len(importing) <= _MOST_CALLERS
-        return few and all(runs_on_host(each.text) for each in programs)
+        return few and all(runs_on_host(each.text) for each in self._readable(importing))
 
     def importers_speak(self, path: str) -> bool:
         """Whether a file that seems to import another one, by way of others too, speaks of devices;
@@ -318,26 +310,27 @@ class Project:
     def hands_over(self, path: str, function: str) -> bool:
         """Whether another file of the project uses a function of a file as a value."""
         naming = self._naming(path, function, self._around.mentioning)
-        others = [self._follow(each) for each in naming if each != path]
-        bodies = (each.text.module.body for each in others if each is not None)
-        return any(function in uncalled(body) for body in bodies)
+        others = self._readable(each for each in naming if each != path)
+        return any(function in uncalled(each.text.module.body) for each in others)
 
     def is_for_samples(self, path: str, name: str) -> bool:
         """Whether another file makes batches with a function or class of a file, or changes samples
         with it."""
         naming = self._naming(path, name, self._around.mentioning)
-        guests = (self._follow(each) for each in naming[:_MOST_CALLERS] if each != path)
-        return any(name in each.samples for each in guests if each is not None)
+        others = self._readable(each for each in naming[:_MOST_CALLERS] if each != path)
+        return any(name in each.samples for each in others)
 
     def places(self, path: str, attr: str, is_module: bool) -> bool:
         """Whether a file of the project binds an attribute of that name from outside of the object,
         or moves the module that it is."""
         files = self._naming(path, attr, self._around.placing)
-        guests = [guest for guest in map(self._follow, files) if guest is not None]
         done = {(attr, True), (attr, False)} if is_module else {(attr, True)}
-        return len(files) > _MOST_CALLERS or any(done & guest.placed for guest in guests)
+        many = len(files) > _MOST_CALLERS
+        return many or any(done & each.placed for each in self._readable(files))
 
-    def _naming(self, path: str, word: str, look: Callable[[str, str, int], list[str]]) -> _Paths:
+    def _naming(
+        self, path: str, word: str, look: Callable[[str, str, int], list[str]]
+    ) -> list[str]:
         """The files in which a word stands: they are looked for once for each linted file."""
         asked = (path, word, look.__name__)
         if asked not in self._mentions:
@@ -348,24 +341,24 @@ class Project:
         self._watch.consult(paths)
         return found
 
+    def _readable(self, paths: Iterable[str]) -> Iterator[Guest]:
+        """The followed files at these paths, without those that can't be read."""
+        return (guest for guest in map(self._follow, paths) if guest is not None)
+
     def _follow(self, path: str) -> Guest | None:
+        self._watch.consult((path,))
         guest = self._guests.get(path)
         if guest is not None and path not in self._checked:
             if self._watch.stamped(guest.stamps) != guest.stamps:
-                self._leave(path, self._guests.pop(path))
+                self._leave(path)
                 guest = None
         if guest is None:
             text = self._around.read(path)
-            self._watch.consult((path,))
             if text is None:
                 return None
-            file = self._describe(text, path)
-            guest = Guest(file, text, self._make_world(file, self), self._watch, self.heap)
-            file.guest = guest
-            guest.stamps.update(self._watch.stamped((path,)))
+            guest = Guest(text, self._make_world(text, path, self), self._watch, self.heap)
             self._guests[path] = guest
             self._size += text.length
         self._checked.add(path)
         self._guests.move_to_end(path)
-        self._watch.consult((path,))
         return guest

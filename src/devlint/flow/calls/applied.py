@@ -3,7 +3,6 @@ those that run a module on an example; and functions of which a condition choose
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -18,8 +17,6 @@ from devlint.flow.operations.containers import lazily
 from devlint.flow.operations.unpacking import element_of
 from devlint.model import ir
 from devlint.torchapi.effects import Arg
-
-Call = Callable[[Frame, ir.Call, ir.Expr, Value, Arguments], Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,78 +37,78 @@ def partial(args: Arguments) -> Value:
     return Value(Kind.UNKNOWN, data=Partial(node, function, Arguments(args.all[1:])))
 
 
-def complete(frame: Frame, node: ir.Call, partial: Partial, args: Arguments, call: Call) -> Value:
+def complete(frame: Frame, node: ir.Call, partial: Partial, args: Arguments) -> Value:
     """Call its function with all arguments: later keywords replace earlier ones."""
     named = args.keywords()
     kept = tuple(pair for pair in partial.args.all if pair[0].keyword not in named)
     both = replace(args, all=(*kept, *args.all))
-    return _call(frame, node, (partial.node, partial.function), both, call)
+    return _call(frame, node, (partial.node, partial.function), both)
 
 
-def _call(frame: Frame, node: ir.Call, function: Given, args: Arguments, call: Call) -> Value:
+def _call(frame: Frame, node: ir.Call, function: Given, args: Arguments) -> Value:
     """Nothing is told of a library's function that is called so: rules would look for its name and
     its arguments in `node`."""
     before = frame.expecting
     data = function[1].data.closure if isinstance(function[1].data, Bound) else function[1].data
-    seen = isinstance(data, (Closure, ClassInfo)) or _is_module(function[1])
+    seen = isinstance(data, (Closure, ClassInfo)) or may_be_module(function[1])
     frame.expecting = before or not seen
-    value = call(frame, node, *function, args)
+    value = frame.world.call(frame, node, *function, args)
     frame.expecting = before
     return value
 
 
 def one_of(
-    frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments, call: Call
+    frame: Frame, node: ir.Call, func: ir.Expr, value: Value, several: OneOf, args: Arguments
 ) -> Value:
     """Call each of several functions, on a path of its own. What the arguments don't fit isn't the
     one that is called here. Of several objects only one is there, so its method has been called.
     """
     before, site = frame.state, frame.site
     ends = list[End]()
-    options = value.data.options if isinstance(value.data, OneOf) else ()
-    fitting = tuple(option for option in options if takes(option[0], args))
-    for data, settled in fitting or options:
+    fitting = [option for option in several.options if _takes(option[0], args)]
+    options = fitting or several.options
+    for data, settled in options:
         frame.state = frame.fork(before)
         frame.state.known.update(settled)
         if isinstance(data, ClassInfo):  # an object of its own
             frame.site = (*site, data.node)
-        given = _call(frame, node, (func, value.but(data=data)), args, call)
+        given = _call(frame, node, (func, value.but(data=data)), args)
         ends.append((given, frame.state))
     frame.site = site
     found, frame.state = reduce(join_ends, ends)
     frame.state.known = dict(before.known)
-    for (data, _), (_, end) in zip(fitting or options, ends, strict=True):
+    for (data, _), (_, end) in zip(options, ends, strict=True):
         if isinstance(data, Bound) and data.receiver.data in end.heap:
             frame.state.heap[data.receiver.data] = end.heap[data.receiver.data]
     return found
 
 
-def takes(data: object, args: Arguments) -> bool:
+def _takes(data: object, args: Arguments) -> bool:
     """Whether a function of the project takes these arguments; any other may."""
     return not isinstance(data, Closure) or data.owner is not None or fits(data.node.params, args)
 
 
-def mapped(frame: Frame, node: ir.Call, args: Arguments, call: Call) -> Value:
+def mapped(frame: Frame, node: ir.Call, args: Arguments) -> Value:
     """`map(f, xs)` yields what `f` gives of each element, one by one where they are known."""
     given = args.positional()
     if args.unpacked or len(given) < 2:
         return NOTHING
     function, *sources = given
-    known = frame.object(sources[0][1])
-    if len(sources) == 1 and known is not None and known.items is not None:
-        rows = [[item] for item in known.items]
-    else:
+    known = frame.object(sources[0][1]) if len(sources) == 1 else None
+    items = None if known is None else known.items
+    if items is None:
         rows = [[element_of(frame, value, source) for source, value in sources]]
+    else:
+        rows = [[item] for item in items]
     results = []
     for at, row in enumerate(rows):
         pairs = zip(sources, row, strict=True)
         passed = tuple((ir.Argument(source), each) for (source, _), each in pairs)
-        result = _call(frame, node, function, Arguments(passed), call)
+        result = _call(frame, node, function, Arguments(passed))
         results.append(_told_apart(frame, node, result, at))
     if not results or any(result is NOTHING for result in results):
         return NOTHING
-    one_by_one = known is not None and known.items is not None and len(sources) == 1
-    found = Object(items=tuple(results)) if one_by_one else Object(element=results[0])
+    found = Object(element=results[0]) if items is None else Object(items=tuple(results))
     return lazily(frame, node, found)
 
 
@@ -130,7 +127,7 @@ _OF_CHECKPOINT = frozenset(
 """The keywords that `checkpoint` keeps for itself."""
 
 
-def checkpointed(frame: Frame, node: ir.Call, args: Arguments, call: Call) -> Value:
+def checkpointed(frame: Frame, node: ir.Call, args: Arguments) -> Value:
     """`checkpoint(f, *xs)` gives what `f` gives of the rest."""
     function = args.find((0, "function"))
     if function is None:
@@ -140,7 +137,7 @@ def checkpointed(frame: Frame, node: ir.Call, args: Arguments, call: Call) -> Va
         for argument, value in args.all
         if argument.value is not function[0] and argument.keyword not in _OF_CHECKPOINT
     )
-    return _call(frame, node, function, Arguments(rest), call)
+    return _call(frame, node, function, Arguments(rest))
 
 
 EXAMPLES: dict[str, tuple[Arg, Arg]] = {
@@ -153,12 +150,10 @@ EXAMPLES: dict[str, tuple[Arg, Arg]] = {
 """What runs a module on inputs: the names of the two, which come first."""
 
 
-def run_on_example(
-    frame: Frame, node: ir.Call, args: Arguments, names: tuple[Arg, Arg], call: Call
-) -> None:
+def run_on_example(frame: Frame, node: ir.Call, args: Arguments, names: tuple[Arg, Arg]) -> None:
     """`torch.jit.trace(model, example)` calls the model with a tensor, or a tuple of them."""
     module, example = args.find((0, names[0])), args.find((1, names[1]))
-    if module is None or example is None or not _is_module(module[1]):
+    if module is None or example is None or not may_be_module(module[1]):
         return
     given = [example]
     if isinstance(example[0], ir.Display) and example[1].kind.is_container:
@@ -168,8 +163,9 @@ def run_on_example(
             return
         given = list(zip(example[0].items, items, strict=True))
     passed = tuple((ir.Argument(source), value) for source, value in given)
-    _call(frame, node, module, Arguments(passed), call)
+    _call(frame, node, module, Arguments(passed))
 
 
-def _is_module(value: Value) -> bool:
+def may_be_module(value: Value) -> bool:
+    """Whether a call of it is that of a module, or of what is moved as one is."""
     return value.kind in (Kind.MODULE, Kind.PLACED) or value.trait is Trait.IF_MODULE

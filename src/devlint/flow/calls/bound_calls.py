@@ -68,12 +68,12 @@ def call_bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Va
     row = frame.world.table.get(bound.name)
     if row is None:
         return NOTHING
-    owner = bound.name.rpartition(".")[0]
     if row.managed:
         give_up(frame, args)
     if bound.receiver.kind is Kind.MODULE and row.effect is Effect.KEEP and row.inplace:
         containers.extend_module(frame, bound.receiver, args)
+    owner, _, name = bound.name.rpartition(".")
     is_module = owner == "torch.nn.Module" or bound.receiver.kind is Kind.MODULE
-    if is_module and bound.name.rpartition(".")[2] in SAME_MODULE:
+    if is_module and name in SAME_MODULE:
         return bound.receiver
     return transfer.apply(frame, node, row, args)

@@ -50,7 +50,8 @@ def calls_tell(closure: Closure) -> bool:
 
 
 def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
-    """Remember which arguments of a function may be on an accelerator in this call."""
+    """Remember what a call tells of a function: which arguments may be on an accelerator, what it
+    sets, and whether an accelerator was asked for."""
     function = closure.node
     if closure.file is not frame.world.home:
         return  # that file tells of it
@@ -59,7 +60,8 @@ def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver:
     own = is_private(function.name)
     plain = closure.owner is not None and closure.owner.role is Role.PLAIN
     little = not own and is_trial(frame)
-    if not little or frame.outermost.name == "main" or _is_of_tests(frame):
+    of_tests = frame.world.home.role is Role.TEST  # nobody else calls its functions
+    if not little or frame.outermost.name == "main" or of_tests:
         _remember_guard(frame, function)
     if little:
         return
@@ -101,18 +103,11 @@ def is_asked_for(frame: Frame, function: ir.Function) -> bool:
 def is_trial(frame: Frame) -> bool:
     """Whether the running code only tries something out: what it brings says little."""
     outermost = frame.outermost
-    function = outermost.function
     if outermost.role is Role.TEST:
         return True
-    if not isinstance(function, ir.Function) or function.name == "main":
+    if outermost.name in ("", "main"):
         return not frame.world.is_program
-    return bool(means("trial-run", function.name, "function"))
-
-
-def _is_of_tests(frame: Frame) -> bool:
-    """Whether the file holds tests and what they need: nobody else calls its functions."""
-    top = frame.world.home.top
-    return top is not None and top.role is Role.TEST
+    return bool(means("trial-run", outermost.name, "function"))
 
 
 def is_asked_by_constructors(file: File, method: str) -> bool:

@@ -40,6 +40,7 @@ from devlint.flow.modules.placement import give_away
 from devlint.flow.operations import arrivals, attributes, batches, containers
 from devlint.flow.operations.meet import str_source
 from devlint.flow.operations.operators import filled
+from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 
 _ONLY_MODULES = frozenset("parameters named_parameters buffers named_buffers state_dict".split())
@@ -71,10 +72,7 @@ def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arg
     """The arguments of a call, evaluated from left to right."""
     func = node.func
     if isinstance(func, ir.Name) and func.id in _ASK and is_builtin(frame, func):
-        before, frame.expecting = frame.expecting, True
-        asked = Arguments(tuple((a, frame.evaluate(a.value)) for a in node.args), receiver)
-        frame.expecting = before
-        return asked
+        return Arguments(tuple((each, frame.ask(each.value)) for each in node.args), receiver)
     evaluate = frame.world.evaluate
     given = [(argument, evaluate(frame, argument.value)) for argument in node.args]
     if [argument for argument in node.args if argument.star]:
@@ -105,10 +103,10 @@ def _seen(frame: Frame, func: ir.Expr, result: Value, args: Arguments) -> Value:
 def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
     kind, data = value.kind, value.data
     if isinstance(data, OneOf):
-        return applied.one_of(frame, node, func, value, args, call_value)
+        return applied.one_of(frame, node, func, value, data, args)
     if kind is Kind.LIBRARY:
         remember_handing(frame, args)
-        return call_library(frame, node, str(data), args, call_value)
+        return call_library(frame, node, str(data), args)
     if kind is Kind.FUNCTION and isinstance(data, Closure):
         return call_function(frame, node, data, args)
     if kind is Kind.CLASS and isinstance(data, ClassInfo):
@@ -117,7 +115,7 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return call_bound(frame, node, data, args)
     if kind is Kind.PLACED and unknown_calls.is_loss(func):
         return unknown_calls.called(frame, node, func, args)
-    if kind in (Kind.MODULE, Kind.PLACED) or value.trait is Trait.IF_MODULE:
+    if applied.may_be_module(value):
         return call_module(frame, node, func, value, args)
     if kind is Kind.TOKENIZER:
         return encoding(frame, node, args)
@@ -126,21 +124,20 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     if kind is Kind.INSTANCE:
         several = attributes.of_each(frame, func, value, "__call__")
         if several is not None:
-            return applied.one_of(frame, node, func, several, args, call_value)
+            return call_value(frame, node, func, several, args)
         return call_instance(frame, node, value, args)
     if isinstance(func, ir.Name) and func.id == "reveal_device" and args.count == 1:
         shown = args.all[0]
         frame.record(Revealed(node, frame.context(), frame.operand(shown[0].value, shown[1])))
         return NOTHING
     if isinstance(data, applied.Partial):
-        return applied.complete(frame, node, data, args, call_value)
+        return applied.complete(frame, node, data, args)
     if isinstance(data, fields.Fields):
         return fields.make(frame, node, data, args)
     if kind is Kind.UNKNOWN:
-        wrapper = wrapping.spread(frame, node, func, args)
+        wrapper = wrapping.of_unseen(frame, node, func, args)
         if wrapper is not NOTHING:
             return wrapper
-        give_away(frame, (given for _, given in args.all))
     frame.state.wait()
     return unknown_calls.called(frame, node, func, args) if kind is Kind.UNKNOWN else NOTHING
 
@@ -148,17 +145,13 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
 def _super(frame: Frame) -> Value:
     """`super()`: the receiver, whose class is the next one."""
     function = frame.function
-    if isinstance(function, ir.Function) and function.params:
-        this = frame.look_up(function.params[0].name)
-        if this is not None:
-            return this.but(trait=Trait.SUPER)
-    return NOTHING
+    this = frame.look_up(first_parameter(function)) if isinstance(function, ir.Function) else None
+    return NOTHING if this is None else this.but(trait=Trait.SUPER)
 
 
 def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Value:
     """`base.attr(...)` on anything but a library."""
-    listed = frame.world.table.get(f"torch.Tensor.{func.attr}")
-    if base.trait is Trait.PERHAPS and listed is not None:
+    if base.trait is Trait.PERHAPS and frame.world.table.get(f"torch.Tensor.{func.attr}"):
         base = as_tensor(base)
     args = arguments(frame, node, (func.value, base))
     return _seen(frame, func, _call_method(frame, node, func, base, args), args)
@@ -176,7 +169,7 @@ def _call_method(
         return call_super(frame, node, func, base, args)
     if frame.function is not None and frame.tells:
         note_own(frame, node, func, args)
-    if (kind is Kind.MODULE and _is_call(frame, base, attr)) or _proves_module(base, attr):
+    if applied.may_be_module(base) and _is_call(frame, base, attr):
         return call_module(frame, node, func.value, base, Arguments(args.all))
     if kind is Kind.OPTIMIZER and attr not in moves.METHODS:
         return optimizers.method(frame, node, attr, base)
@@ -199,8 +192,9 @@ def _call_method(
     if kind is Kind.PLACED and attr in moves.MODES and args.count < 2:
         return base  # with more, `train(data, steps)` is no mode
     if kind in (Kind.TENSOR, Kind.PLACED):
-        if frame.tells and attr in ("device", "is_cuda"):
-            _tell_called(frame, node, func, base)
+        if frame.tells and attr in ("device", "is_cuda"):  # `x.device()`: they are no methods
+            operand = frame.operand(func.value, base)
+            frame.record(AttributeRead(node, frame.context(), operand, attr, called=True))
         return transfer.named(frame, node, f"torch.Tensor.{attr}", args)
     if kind is Kind.BATCH:
         batches.note_method(frame, func, base)
@@ -211,7 +205,7 @@ def _call_method(
             frame.state.env[func.value.id] = NOTHING  # it holds something else now
         return base if attr in ("values", "items") else NOTHING
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
-        return _unknown_method(frame, node, func, base, args)
+        return _unknown_method(frame, node, func, base, base.data, args)
     if kind is Kind.TOKENIZER:
         return encoded(frame, node, attr, args)
     if kind is Kind.STRING and attr == "format":
@@ -232,8 +226,6 @@ def _call_method(
         found = unknown_calls.of_part(frame, node, func, args) if own else NOTHING
         called = func.value if attr == "forward" else func
         return unknown_calls.called(frame, node, called, args) if found is NOTHING else found
-    if value.kind is Kind.METHOD and isinstance(value.data, Bound):
-        return call_bound(frame, node, value.data, args)
     result = call_value(frame, node, func, value, Arguments(args.all))
     if own and value.kind is Kind.MODULE and result is NOTHING:
         first = Arguments(args.all[:1])  # what else a module takes, its class would tell
@@ -242,11 +234,13 @@ def _call_method(
 
 
 def _is_call(frame: Frame, base: Value, attr: str) -> bool:
-    """Whether a method takes a module's inputs as its call does."""
+    """Whether a method takes a module's inputs as its call does. What was moved, or was called with
+    what was, is a module by its `forward`."""
     if attr == "update":
         sources = [str_source(each) for each in frame.objects(base)]
         return bool(sources) and all(each.startswith("torchmetrics.") for each in sources)
-    return attr in ("forward", "generate") and not _defines(frame, base, attr)
+    named = attr == "forward" or (attr == "generate" and base.kind is Kind.MODULE)
+    return named and not _defines(frame, base, attr)
 
 
 def _is_dict_of_modules(frame: Frame, base: Value, attr: str) -> bool:
@@ -255,30 +249,23 @@ def _is_dict_of_modules(frame: Frame, base: Value, attr: str) -> bool:
     return found is not None and str_source(found) == "torch.nn.ModuleDict"
 
 
-def _proves_module(base: Value, attr: str) -> bool:
-    """Whether something that was moved, or was called with what was, is a module by this method."""
-    return attr == "forward" and (base.kind is Kind.PLACED or base.trait is Trait.IF_MODULE)
-
-
 def _defines(frame: Frame, base: Value, attr: str) -> bool:
     info = frame.class_of(base)
     return info is not None and info.method(attr) is not None
 
 
 def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments) -> Value:
-    if base.kind is Kind.INSTANCE or base.kind in (Kind.CLASS, Kind.FUNCTION, Kind.LIBRARY):
+    if base.kind in (Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
         return NOTHING
     moved = moves.move(frame, node, func.value, base, args)
-    if func.attr == "type":
-        row = frame.world.table.get("torch.Tensor.type")
-        return moved if row is None else transfer.apply(frame, node, row, args)
-    if frame.world.table.get(f"torch.Tensor.{func.attr}") is None:
+    row = frame.world.table.get(f"torch.Tensor.{func.attr}")
+    if row is None:
         return NOTHING
-    return moved
+    return transfer.apply(frame, node, row, args) if func.attr == "type" else moved
 
 
 def _unknown_method(
-    frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments
+    frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, path: Path, args: Arguments
 ) -> Value:
     """A method of something of which only the identity is known: what tensors alone have."""
     attr = func.attr
@@ -287,53 +274,34 @@ def _unknown_method(
     if attr == "add_argument":
         note_option(frame, args)
         return NOTHING
-    stored = None
-    if frame.state.paths and isinstance(base.data, Path):
-        stored = frame.state.paths.get(f"{base.data.text}.{attr}")
+    inner = f"{path.text}.{attr}"
+    stored = frame.state.paths.get(inner)
     if stored is not None:
         return call_value(frame, node, func, stored, Arguments(args.all))
     if attr == "get_device" and not args.all:
         return device_index.of_unknown(frame, func, base)
     if attr == "skipTest":
         return NONE.but(trait=Trait.EXITS)
-    if isinstance(base.data, Path) and base.data.given and not args.all:
+    if path.given and not args.all:
         if attr == "values":
             return base
         if attr == "items":
-            return containers.pairs(
-                frame, node, NOTHING, path_value(f"{base.data.text}[i]", given=True)
-            )
-    if attr in SAME_MODULE and (not args.all or attr in ("train", "requires_grad_")):
+            return containers.pairs(frame, node, NOTHING, path_value(f"{path.text}[i]", given=True))
+    is_same = attr in SAME_MODULE or attr == "clone"
+    if is_same and (not args.all or attr in ("train", "requires_grad_")):
         return base
-    if attr == "clone" and not args.all:
-        return base
-    if not isinstance(base.data, Path):
-        return NOTHING
-    if attr in _ONLY_TENSORS and not isinstance(base.data, Typed):
-        this = given_tensor(base.data, Sort.TENSOR_BY_USE, node)
-        row = frame.world.table.get(f"torch.Tensor.{attr}")
-        if row is not None:
-            receiver = (func.value, this)
-            return transfer.apply(frame, node, row, replace(args, receiver=receiver))
+    if attr in _ONLY_TENSORS and not isinstance(path, Typed):
+        args = replace(args, receiver=(func.value, given_tensor(path, Sort.TENSOR_BY_USE, node)))
+        return transfer.named(frame, node, f"torch.Tensor.{attr}", args)
     if attr == "forward":
         return call_value(frame, node, func.value, base, Arguments(args.all))
-    inner = path_value(f"{base.data.text}.{attr}", base.data.given)
-    return call_value(frame, node, func, inner, args)
+    return call_value(frame, node, func, path_value(inner, path.given), args)
 
 
 _ONLY_TENSORS = frozenset(
     "detach new_zeros new_ones new_full new_empty new_tensor unsqueeze masked_fill permute "
     "view expand contiguous type_as".split()
 )
-
-
-def _tell_called(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> None:
-    """`x.device()`: an attribute that is no method."""
-    frame.record(
-        AttributeRead(
-            node, frame.context(), frame.operand(func.value, base), func.attr, called=True
-        )
-    )
 
 
 def _tell_device_method(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from devlint.flow.domain.derivation import Sort, Step, steps
+from devlint.flow.domain.derivation import Sort, Step, led_by, steps
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import only_host
 from devlint.flow.domain.paths import path_value
@@ -26,7 +26,7 @@ from devlint.flow.frames.world import Trial
 from devlint.flow.operations import batches, unpacking
 from devlint.model import ir
 
-_MAY_HOLD_TENSORS = (*TENSORS, Kind.ENCODING)
+_ARE_TENSORS = (*TENSORS, Kind.ENCODING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class _Input:
 
     @property
     def marked(self) -> Value:
-        return self.value.but(trace=_begun(self.value.trace, self.mark))
+        return self.value.but(trace=led_by(self.mark, self.value.trace))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,6 @@ class _Run:
     met: set[Step]
     lost: set[Step]
     handed_on: set[Step]
-
-
-def _begun(trace: Step | None, mark: Step) -> Step:
-    """A derivation that begins with a mark."""
-    last = mark
-    for step in steps(trace):
-        last = Step(step.sort, step.node, last, step.device, step.name)
-    return last
 
 
 def entered(frame: Frame, module: Value) -> Value:
@@ -112,7 +104,7 @@ def _inputs(frame: Frame, args: Arguments) -> Iterator[_Input]:
     for number, (argument, value) in enumerate(args.all):
         given = unpacking.one_by_one(frame, (argument.value, value))
         for place, (part, each) in enumerate(given):
-            if each.kind in _MAY_HOLD_TENSORS:
+            if each.kind in _ARE_TENSORS:
                 item = None if each is value else place
                 yield _Input(number, item, part, each, Step(Sort.ARGUMENT, part))
 
@@ -188,16 +180,14 @@ def _marked(frame: Frame, args: Arguments, inputs: list[_Input]) -> Arguments:
         found = frame.object(value) if each.item is not None else None
         if found is None or each.item is None:
             values[each.argument] = each.marked
-        elif found.items is None:
-            values[each.argument] = _copied(frame, each, value, replace(found, element=each.marked))
+            continue
+        if found.items is None:
+            found = replace(found, element=each.marked)
         else:
             items = (*found.items[: each.item], each.marked, *found.items[each.item + 1 :])
-            values[each.argument] = _copied(frame, each, value, replace(found, items=items))
+            found = replace(found, items=items)
+        ref = ("given", each.argument)
+        frame.state.heap[ref] = found
+        values[each.argument] = value.but(data=ref)
     given = tuple((a, value) for (a, _), value in zip(args.all, values, strict=True))
     return replace(args, all=given)
-
-
-def _copied(frame: Frame, each: _Input, value: Value, found: Object) -> Value:
-    ref = ("given", each.argument)
-    frame.state.heap[ref] = found
-    return value.but(data=ref)

@@ -20,7 +20,7 @@ def fill(frame: Frame, made: Value, info: ClassInfo, args: Arguments) -> None:
     if found is None or made.kind is not Kind.INSTANCE:
         return
     names = tuple(name for name, _ in declared(info))
-    given = _given(frame, names, args) if is_written(info) else _of_library(names, args)
+    given = _given(frame, names, args) if is_written(info) else _by_keyword(args, names)
     if given is None:
         return
     if not args.unpacked:
@@ -36,7 +36,7 @@ def namespace(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
     """`SimpleNamespace(x=x, y=y)`"""
     if args.unpacked or args.positional():
         return NOTHING
-    found = Object(entries=_by_name((), args), source=name)
+    found = Object(entries=_by_keyword(args), source=name)
     return Value(Kind.INSTANCE, data=frame.allocate(node, found))
 
 
@@ -67,7 +67,7 @@ def make(frame: Frame, node: ir.Call, fields: Fields, args: Arguments) -> Value:
     """`Batch(images, labels=labels)`"""
     given = _given(frame, fields.names, args)
     items = None if given is None else _in_order(fields.names, given)
-    if given is None or items is None:
+    if items is None:
         return NOTHING
     entries = dict(zip(fields.names, items, strict=True))
     found = Object(items=items, entries=entries, source="collections.namedtuple")
@@ -80,7 +80,7 @@ def replaced(frame: Frame, node: ir.Call, base: Value, args: Arguments) -> Value
     found = frame.object(base)
     if found is None or base.kind is not Kind.INSTANCE or args.unpacked or not _has_fields(found):
         return NOTHING
-    entries = {**found.entries, **_by_name((), args)}
+    entries = {**found.entries, **_by_keyword(args)}
     items = None
     if found.items is not None and isinstance(found.source, ClassInfo):
         items = _in_order(tuple(name for name, _ in declared(found.source)), entries)
@@ -105,13 +105,17 @@ def _given(frame: Frame, names: tuple[str, ...], args: Arguments) -> dict[str, V
         case ((ir.Argument(star="*"), value),):
             found = frame.object(value)
             return None if found is None else dict.fromkeys(names, found.elements())
-    return None if args.unpacked else _by_name(names, args)
+    if args.unpacked:
+        return None
+    in_order = dict(zip(names, (value for _, value in args.positional()), strict=False))
+    return in_order | _by_keyword(args, names)
 
 
-def _of_library(names: tuple[str, ...], args: Arguments) -> dict[str, Value]:
-    """What a constructor of a library gives the names that the class declares, as models of
-    settings have it (`class Settings(BaseModel)`): what it is given for them."""
-    return {name: value for name, (_, value) in args.keywords().items() if name in names}
+def _by_keyword(args: Arguments, names: tuple[str, ...] | None = None) -> dict[str, Value]:
+    """What is given by name, for one of some names or for any. Constructors of a library take
+    nothing else, as those of settings do (`class Settings(BaseModel)`)."""
+    given = args.keywords().items()
+    return {name: value for name, (_, value) in given if names is None or name in names}
 
 
 def _defaults(info: ClassInfo, names: tuple[str, ...]) -> dict[str, Value]:
@@ -120,15 +124,6 @@ def _defaults(info: ClassInfo, names: tuple[str, ...]) -> dict[str, Value]:
     for each in reversed(info.lineage()):
         found.update((name, each.env[name]) for name in names if name in each.env)
     return found
-
-
-def _by_name(names: tuple[str, ...], args: Arguments) -> dict[str, Value]:
-    """What is given for each of some names; for every name where there are none."""
-    given = dict(zip(names, (value for _, value in args.positional()), strict=False))
-    for name, (_, value) in args.keywords().items():
-        if not names or name in names:
-            given[name] = value
-    return given
 
 
 def _in_order(names: tuple[str, ...], given: dict[str, Value]) -> tuple[Value, ...] | None:

@@ -12,7 +12,7 @@ from devlint.flow.calls.host_functions import note_brought
 from devlint.flow.conditions.settled import settled
 from devlint.flow.devices import left_out
 from devlint.flow.devices.dropped import note_call, note_missing
-from devlint.flow.domain.derivation import Sort, Step, first, steps
+from devlint.flow.domain.derivation import Sort, Step, first, led_by
 from devlint.flow.domain.keys import LOCAL, asks_type
 from devlint.flow.domain.lattice import UNKNOWN, conditions
 from devlint.flow.domain.paths import path_value
@@ -32,22 +32,22 @@ def call_function(
     frame: Frame, node: ir.Call, closure: Closure, args: Arguments, receiver: Value | None = None
 ) -> Value:
     """Run a function of the file here, with these arguments."""
-    remember_call(frame, closure, args, receiver is not None)
-    note_brought(frame, node, closure, args, receiver is not None)
-    note_handed(frame, closure, args, receiver is not None)
+    has_receiver = receiver is not None
+    remember_call(frame, closure, args, has_receiver)
+    note_brought(frame, node, closure, args, has_receiver)
+    note_handed(frame, closure, args, has_receiver)
     if refuses(frame, closure, args, receiver):
-        note_missing(frame, node, closure, args, receiver is not None)
+        note_missing(frame, node, closure, args, has_receiver)
         return REFUSED
-    starred = any(argument.star for argument, _ in args.all)
-    rest = _rest(frame, closure.node, args, receiver is not None) if starred else ""
-    open_ended = starred and not rest
+    rest = _rest(frame, closure.node, args, has_receiver) if args.unpacked else ""
+    open_ended = args.unpacked and not rest
     each = NOTHING
     if open_ended:
         by_name = all(argument.star != "*" for argument, _ in args.all)
         give_away(frame, (value for _, value in args.all))
         each = _of_star(frame, args)
         args = _before_stars(args)
-    flags = _flags(closure.node, receiver is not None)
+    flags = _flags(closure.node, has_receiver)
     given = [
         (argument, _handed_on(frame, argument, value, (argument.keyword or position) in flags))
         for position, (argument, value) in enumerate(args.all)
@@ -124,16 +124,13 @@ def _from_elsewhere(node: ir.Call, value: Value, given: list[Value]) -> Value:
         return value
     if any(first(each.trace) is oldest for each in given):
         return value
-    told = Step(Sort.MADE_BY_CALL, node)
-    for step in steps(value.trace):
-        told = replace(step, before=told)
-    return value.but(trace=told)
+    return value.but(trace=led_by(Step(Sort.MADE_BY_CALL, node), value.trace))
 
 
-_Given = tuple[ir.Argument, Value]
+_Passed = tuple[ir.Argument, Value]
 
 
-def spread(frame: Frame, argument: ir.Argument, value: Value) -> Iterator[_Given]:
+def spread(frame: Frame, argument: ir.Argument, value: Value) -> Iterator[_Passed]:
     """What an argument of a call gives: itself, or what its star unpacks. Where not all of that is
     known, the star stays: it may give more."""
     found = frame.object(value) if argument.star else None
@@ -141,20 +138,17 @@ def spread(frame: Frame, argument: ir.Argument, value: Value) -> Iterator[_Given
         for name in found.entries:
             if name not in found.unsure:
                 yield _part(argument, found.entries[name], name)
-        if found.items is None:
-            yield argument, value
-    elif found is None or found.items is None or argument.star == "**":
-        yield argument, value
-    elif value.kind is Kind.TUPLE or (
-        value.kind is not Kind.DICT and _is_own(frame, argument.value)
-    ):
-        for each in found.items:
-            yield _part(argument, each)
-    else:
-        yield argument, value
+        if found.items is not None:
+            return
+    elif found is not None and found.items is not None and argument.star == "*":
+        own = value.kind is not Kind.DICT and _is_own(frame, argument.value)
+        if own or value.kind is Kind.TUPLE:
+            yield from (_part(argument, each) for each in found.items)
+            return
+    yield argument, value
 
 
-def _part(argument: ir.Argument, value: Value, name: str | None = None) -> _Given:
+def _part(argument: ir.Argument, value: Value, name: str | None = None) -> _Passed:
     return ir.Argument(ir.Unpacked(argument), name), value
 
 
@@ -195,9 +189,14 @@ def refuses(frame: Frame, closure: Closure, args: Arguments, receiver: Value | N
     if receiver is not None and not _is_exactly(frame.class_of(receiver), receiver):
         return False
     decorators = closure.node.decorators if isinstance(closure.node, ir.Function) else ()
-    if not all(_keeps_parameters(name_in(closure.file, called(each))) for each in decorators):
+    names = (name_in(closure.file, called(each)) for each in decorators)
+    if not all(name.startswith(_KEEP_PARAMETERS) for name in names):
         return False
     return not fits(closure.node.params[receiver is not None :], args)
+
+
+_KEEP_PARAMETERS = ("torch.", "builtins.staticmethod", "builtins.classmethod")
+"""Decorators that give what takes the parameters of what they are given."""
 
 
 def _is_exactly(info: ClassInfo | None, receiver: Value) -> bool:
@@ -211,14 +210,6 @@ def _is_exactly(info: ClassInfo | None, receiver: Value) -> bool:
         and not each.node.decorators
         and not any(base.keyword or base.star for base in each.node.bases)
         for each in info.lineage()
-    )
-
-
-def _keeps_parameters(decorator: str) -> bool:
-    """Whether what a decorator gives takes the parameters of what it is given."""
-    return decorator.startswith("torch.") or decorator in (
-        "builtins.staticmethod",
-        "builtins.classmethod",
     )
 
 

@@ -22,6 +22,7 @@ from devlint.flow.domain.lattice import (
     is_place_of_argument,
     may_be_accelerator,
     parameter_of,
+    path_of,
 )
 from devlint.flow.domain.paths import Path, place_of_path
 from devlint.flow.domain.traits import Trait
@@ -33,7 +34,6 @@ from devlint.flow.facts import (
     Elsewhere,
     Fact,
     HostRead,
-    Indexing,
     Join,
     KeptTensor,
     ModuleCall,
@@ -63,6 +63,7 @@ def note_brought(
         return
     if closure.file is not frame.world.home and not listens:
         return
+    earnest = listens and not is_trial(frame)
     given = by_parameter(function, args, has_receiver)
     for (argument, _), (name, value) in zip(args.all, given, strict=True):
         inside = list(_inside(frame, value, _DEEPEST))
@@ -70,22 +71,18 @@ def note_brought(
         value = next(away, inside[0] if inside else value)
         place, key = frame.place(value), (closure.file.path, closure.qualname, name)
         given_here = frame.world.brought.setdefault(key, set())
-        earnest = listens and not is_trial(frame)
-        handed_on = _handed_on(frame, value, place) if earnest else None
         if _is_tested(frame, value) or (listens and _is_yet_to_go(frame, node, argument, place)):
             given_here.add(True)
-        elif handed_on is not None:
+        elif earnest and (handed_on := _handed_on(frame, value, place)):
             given_here.add(handed_on)
         elif value.trait is Trait.PARAMETER:
             given_here.add(False)  # wherever it was made: a move of its module moves it in place
         elif may_be_accelerator(place) and value.trait not in _UNPROVEN:
             given_here.add(False)
-        elif (
-            _is_brought(value, place)
-            or _is_left_there(frame, place)
-            or (listens and _is_left(frame, place))
-        ):
+        elif _is_brought(value, place) or _is_left_there(frame, place):
             given_here.add(True)
+        elif earnest and (place == CPU or (place == UNKNOWN and frame.role is Role.DATA)):
+            given_here.add(True)  # of what code that makes samples has, nothing needs to be known
 
 
 _DEEPEST = 3
@@ -114,7 +111,7 @@ def _handed_on(frame: Frame, value: Value, place: Device) -> Parameter | None:
     if not isinstance(function, ir.Function):
         return None
     name = ""
-    if isinstance(place, Symbol) and is_place_of_argument(place):
+    if is_place_of_argument(place):
         name = parameter_of(place)
     elif value.kind is Kind.UNKNOWN and isinstance(value.data, Path):
         name = value.data.root
@@ -129,7 +126,7 @@ def _kept_argument(owner: ClassInfo | None, value: Value, place: Device) -> Para
     init = None if owner is None else owner.method("__init__")
     if init is None:
         return None
-    text = place.key.removesuffix(".device") if isinstance(place, Symbol) else ""
+    text = path_of(place) if isinstance(place, Symbol) else ""
     text = value.data.text if isinstance(value.data, Path) else text
     source, function = init
     for name, attribute in kept_arguments(source, function).items():
@@ -177,14 +174,6 @@ def _is_left_there(frame: Frame, place: Device) -> bool:
     return any(may_be_accelerator(running.place(each)) for each in running.state.env.values())
 
 
-def _is_left(frame: Frame, place: Device) -> bool:
-    """Whether it is on the host in what another file does in earnest, or nothing is known of it in
-    code that makes samples of data."""
-    if is_trial(frame):
-        return False
-    return place == CPU or (place == UNKNOWN and frame.role is Role.DATA)
-
-
 def _is_yet_to_go(frame: Frame, node: ir.Call, argument: ir.Argument, place: Device) -> bool:
     """Whether nobody has sent it anywhere, and the running function does so after this call: a
     batch is changed first."""
@@ -214,7 +203,8 @@ def without_host_functions(world: World, facts: Iterable[Fact]) -> Iterator[Fact
             continue
         if _meets_setup(world, inner):
             continue
-        if not any(_is_kept_on_host(world, fact, each) for each in _meeting(inner)):
+        meeting = () if isinstance(inner, ModuleCall) else met(inner)
+        if not any(_is_kept_on_host(world, fact, each) for each in meeting):
             yield fact
 
 
@@ -237,17 +227,11 @@ def _hangs_on_the_module(fact: Fact) -> bool:
     return any(place == THE_MODULE or is_place_of_argument(place) for place in places)
 
 
-def _meeting(fact: Fact) -> tuple[Operand, ...]:
-    if isinstance(fact, Join):
-        return fact.placed
-    return (fact.base, fact.index) if isinstance(fact, Indexing) else ()
-
-
 def _hangs_on_the_model(fact: Fact) -> bool:
     """Whether it goes wrong only where the model, or what it is given, is on an accelerator."""
     if isinstance(fact, ModuleCall):
         return fact.module.device == THE_MODULE
-    operands = (fact.receiver,) if isinstance(fact, HostRead) else _meeting(fact)
+    operands = (fact.receiver,) if isinstance(fact, HostRead) else met(fact)
     return any(each.origin is Origin.FOLLOWS for each in operands)
 
 
@@ -275,18 +259,17 @@ def _is_kept_on_host(world: World, fact: Fact, operand: Operand) -> bool:
     function = fact.context.function
     if operand.origin is not Origin.FOLLOWS and is_sent(world, function, operand.device):
         return True
-    if operand.origin not in _GIVEN or not isinstance(operand.device, Symbol):
+    place, is_input = operand.device, operand.origin is Origin.INPUT
+    if operand.origin not in _GIVEN or not isinstance(place, Symbol):
         return False
-    key = operand.device.key
-    if is_place_of_argument(operand.device):
-        if (function, key) in world.sent_on and _is_of_lengths(operand.device):
+    if is_place_of_argument(place):
+        asked = (function, place.key)
+        if asked in world.read_on_host or (asked in world.sent_on and _is_of_lengths(place)):
             return True
-        if (function, key) in world.read_on_host:
+        if is_input and _reads_of_others(world, function, place):
             return True
-        if operand.origin is Origin.INPUT and _reads_of_others(world, function, operand.device):
-            return True
-    given = world.brought.get((world.home.path, function, parameter_of(operand.device)))
-    return operand.origin is Origin.INPUT and given == {True}
+    given = world.brought.get((world.home.path, function, parameter_of(place)))
+    return is_input and given == {True}
 
 
 def _is_of_lengths(place: Symbol) -> bool:

@@ -17,7 +17,7 @@ from devlint.flow.frames.fields import NAMESPACES
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import EXITS
 from devlint.flow.modules import wrapping
-from devlint.flow.modules.placement import forget_optimizer, give_away
+from devlint.flow.modules.placement import forget_optimizer
 from devlint.flow.operations import arrivals
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
@@ -25,10 +25,8 @@ from devlint.model.trees import last_name
 from devlint.torchapi.effects import Effect, Row
 
 
-def call_library(
-    frame: Frame, node: ir.Call, name: str, args: Arguments, call: applied.Call
-) -> Value:
-    """Call a dotted name. `call` is for what it is given to be called in turn."""
+def call_library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
+    """Call a dotted name."""
     row = frame.world.table.get(name)
     told = frame.tells and _is_told(name, row) and not _is_of_default_type(frame, name)
     if told and not saved.is_own(frame, node, name):
@@ -38,11 +36,11 @@ def call_library(
     if name.endswith(".is_available"):
         return truth(frame, node, NOTHING)
     if name == "builtins.map":
-        return applied.mapped(frame, node, args, call)
+        return applied.mapped(frame, node, args)
     if name == "torch.utils.checkpoint.checkpoint":
-        return applied.checkpointed(frame, node, args, call)
+        return applied.checkpointed(frame, node, args)
     if name in applied.EXAMPLES:
-        applied.run_on_example(frame, node, args, applied.EXAMPLES[name], call)
+        applied.run_on_example(frame, node, args, applied.EXAMPLES[name])
     if name == "functools.partial":
         return applied.partial(args)
     if name in NAMESPACES:
@@ -54,21 +52,16 @@ def call_library(
     if name in EXITS:
         return NONE.but(trait=Trait.EXITS)
     if row is None:
-        if not name.startswith(("torch.", "builtins.")):
-            wrapper = wrapping.spread(frame, node, node.func, args)
-            if wrapper is not NOTHING:
-                return wrapper
-            give_away(frame, (value for _, value in args.all))
-        return NOTHING
+        own = name.startswith(("torch.", "builtins."))  # they change nothing that they are given
+        return NOTHING if own else wrapping.of_unseen(frame, node, node.func, args)
     if row.cuda:
         frame.state.known[CUDA_USED] = True
     if row.managed and row.effect is not Effect.CONSTRUCT:
         give_up(frame, args)
     if row.effect is Effect.KEEP and args.receiver is None and row.of == ("self",):
         # `torch.Tensor.x(t)`: the first argument is the receiver.
-        rest = args.all[1:]
         first = args.find((0,))
-        args = Arguments(rest, first) if first is not None else args
+        args = args if first is None else Arguments(args.all[1:], first)
     return transfer.apply(frame, node, row, args)
 
 

@@ -12,7 +12,7 @@ from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host, outside
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.traits import REGISTERED, Trait
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import (
     NONE,
     NOTHING,
@@ -26,7 +26,7 @@ from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import wrapping
 from devlint.flow.modules.holdings import holds_buffers_only, may_inherit_something
-from devlint.flow.modules.placement import is_parted
+from devlint.flow.modules.placement import is_parted, is_registered
 from devlint.flow.operations import arrivals, meet
 from devlint.model import ir
 from devlint.model.trees import last_name
@@ -38,28 +38,25 @@ def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> 
     kind = Kind.MODULE if info.is_module else Kind.INSTANCE
     made = Value(kind, data=frame.allocate(node, Object(source=info)))
     init = info.reached("__init__")
-    if init is not None and info.is_module:
-        _note_passed(frame, info, init, args)
-    if init is not None:
-        result = call_function(frame, node, init, args, made.but(trait=Trait.SELF))
-        if result.trait is Trait.EXITS:
-            return result
     if init is None:
         fields.fill(frame, made, info, args)
         _after_fields(frame, node, info, made)
-    if made.kind is Kind.MODULE:
-        _place_new_module(frame, made)
-        found = frame.object(made)
-        if found is not None and wrapping.spreads(info, args):
-            frame.update(made, replace(found, managed=True))
+    else:
+        if info.is_module:
+            _note_passed(frame, info, init, args)
+        result = call_function(frame, node, init, args, made.but(trait=Trait.SELF))
+        if result.trait is Trait.EXITS:
+            return result
+    if info.is_module:
+        _place_new_module(frame, node, info, made, wrapping.spreads(info, args))
     return made
 
 
 def _after_fields(frame: Frame, node: ir.Call, info: ClassInfo, made: Value) -> None:
     """What a constructor that Python writes calls at its end."""
-    method = info.method("__post_init__")
+    method = info.reached("__post_init__")
     if method is not None:
-        closure = Closure(method[1], method[0].file, (), method[0], f"{info.node.name}.__init__")
+        closure = replace(method, qualname=f"{info.node.name}.__init__")
         call_function(frame, node, closure, Arguments(()), made.but(trait=Trait.SELF))
 
 
@@ -75,23 +72,22 @@ def _note_passed(frame: Frame, info: ClassInfo, init: Closure, args: Arguments) 
             frame.world.passed.add((info.file.path, info.node.name, argument.keyword or at))
 
 
-def _place_new_module(frame: Frame, made: Value) -> None:
-    """A module is somewhere only if it holds something: parameters, buffers, other modules."""
+def _place_new_module(
+    frame: Frame, node: ir.Call, info: ClassInfo, made: Value, spreads: bool
+) -> None:
+    """A module is somewhere only if it holds something: parameters, buffers, other modules. One
+    that `spreads` takes its inputs to devices itself."""
     found = frame.object(made)
     if found is None:
         return
-    device: Device = UNKNOWN
-    info = found.source
-    stateless = bool(found.entries)
-    if isinstance(info, ClassInfo) and info.method("__init__") is None:
-        stateless = True
+    stateless = bool(found.entries) or info.method("__init__") is None
     places: set[Device] = set()
     for held in found.entries.values():
         if held.kind is Kind.MODULE:
             inner = frame.object(held)
             place = frame.place(held)
             stateless = stateless and inner is not None and inner.stateless
-        elif held.kind is Kind.TENSOR and held.trait in REGISTERED:
+        elif is_registered(held):
             place, stateless = frame.place(held), False
         else:
             stateless = stateless and not _may_be_modules(frame, held)
@@ -100,16 +96,14 @@ def _place_new_module(frame: Frame, made: Value) -> None:
             place = CPU  # where a condition decides whether it is there, it is nowhere else
         if place != UNKNOWN:
             places.add(place)
-            device = place
-    if len(places) > 1:
-        device = UNKNOWN  # it brings parts together that are in several places
-    opened = isinstance(info, ClassInfo) and (info.is_open or may_inherit_something(frame, info))
+    device = places.pop() if len(places) == 1 else UNKNOWN  # its parts may be in several places
     told = found.trace
-    if device == CPU and shown(told) is None and isinstance(made.data, tuple):
-        told = Step(Sort.MODULE, made.data[0], device=CPU)
-    frame.update(
-        made, replace(found, device=device, stateless=stateless and not opened, trace=told)
-    )
+    if device == CPU and shown(told) is None:
+        told = Step(Sort.MODULE, node, device=CPU)
+    stateless = stateless and not (info.is_open or may_inherit_something(frame, info))
+    managed = found.managed or spreads
+    placed = replace(found, device=device, stateless=stateless, managed=managed, trace=told)
+    frame.update(made, placed)
 
 
 def _may_be_modules(frame: Frame, held: Value) -> bool:
@@ -135,9 +129,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     method = None if info is None else _called(info)
     if method is not None and refuses(frame, method, args, value):
         return REFUSED
-    self_moving = info is None and is_given_device(args)
     wrappers = [each for each in objects if _hands_to_wrapper(frame, each, _DEEPEST)]
-    self_moving = self_moving or 0 < len(objects) == len(wrappers)
+    self_moving = 0 < len(objects) == len(wrappers) or (info is None and is_given_device(args))
     if value.trait is Trait.IF_MODULE:
         value = value.but(kind=Kind.MODULE, data=None)
     place, buffers = frame.place(value), holds_buffers_only(frame, value)
@@ -154,14 +147,14 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     elif not managed and not self_moving:
         bare = _where_bare(frame, value, wrappers) if wrappers else value
         place = meet.call_module(frame, node, (func, bare), inputs)
-    source = found.source if found is not None and isinstance(found.source, str) else ""
+    source = "" if found is None else meet.str_source(found)
     if not source.startswith("torch.nn.") and not _only_computes(info):
         frame.state.wait()
     arrivals.work(frame, node, place)
     if managed:
         wrapping.call_wrapper(frame, node, func, value)
-    if managed and place == UNKNOWN:
-        return NOTHING
+        if place == UNKNOWN:
+            return NOTHING
     if place == UNKNOWN and info is not None and found is not None and found.stateless:
         return _computed(frame, node, value, info, args)
     if not managed and is_told(frame, value, () if buffers or parted else inputs, args):
@@ -174,15 +167,13 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         told = _stateless_call(frame, node, func, source, inputs)
         number = found is not None and found.gives_number and told.kind in TENSORS
         return told.but(scalar=True) if number else told
-    if _is_given_object(frame, place, args):
+    operand = frame.operand(func, value)
+    unmoved = operand.origin is Origin.INPUT  # nobody here has moved it: it may stay on the host
+    pipeline = found is None and _is_pipeline(func, args)
+    if unmoved or pipeline or _is_given_object(frame, place, args):
         return NOTHING
     several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
     kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
-    operand = frame.operand(func, value)
-    if operand.origin is Origin.INPUT:
-        return NOTHING  # nobody here has moved it: it may well stay on the host
-    if found is None and _is_pipeline(func, args):
-        return NOTHING
     unproven = Trait.PART if found is None else None  # nobody knows what it is, or what it returns
     there = Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,

@@ -11,6 +11,7 @@ from devlint.flow.domain.values import MADE, TENSORS, Kind, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
+from devlint.flow.operations.meet import str_source
 from devlint.model import ir
 from devlint.model.trees import last_name
 from devlint.policy import means
@@ -25,13 +26,13 @@ def may_hold_tensors(frame: Frame, module: Object | None, args: Arguments) -> li
     taken to be so where nothing but their names tells."""
     hidden = _is_hidden(frame, module)
     known = module is not None and module.source
+    customs = ("host-number", "no-tensor") if known else ("host-number", "no-tensor", "index")
     found: list[Given] = []
     for position, (argument, value) in enumerate(args.all):
         name = argument.keyword or ""
         if value.kind not in _MAY_HOLD_TENSORS:
             continue
         called = name or identity(_subject(argument.value))
-        customs = ("host-number", "no-tensor") if known else ("host-number", "no-tensor", "index")
         if any(means(each, called, "variable") for each in customs):
             continue  # it is no tensor, or is on the host by custom
         if position and hidden and not means("tensor", name, "variable"):
@@ -55,8 +56,7 @@ def _subject(node: ir.Expr) -> ir.Expr:
 def _is_hidden(frame: Frame, module: Object | None) -> bool:
     """Whether nothing tells what a module does with what it is given: neither its class, nor the
     method of another module that calls it."""
-    source = module.source if module is not None else None
-    row = frame.world.table.get(source) if isinstance(source, str) else None
+    row = None if module is None else frame.world.table.get(str_source(module))
     known = row is not None and row.effect is Effect.CONSTRUCT  # what was loaded is of any class
     return not known and frame.role is not Role.MODULE
 

@@ -19,6 +19,7 @@ from devlint.flow.frames.world import Parts, Returned
 from devlint.flow.modules.placement import place_module
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
+from devlint.model.trees import dotted_name
 
 _READ_BACK = Value(Kind.UNKNOWN, origin=Origin.MOVED)
 """What may have been brought to the host: nothing is known of it."""
@@ -31,16 +32,14 @@ def of_forward(frame: Frame, node: ir.Call, there: Value, module: Value) -> Valu
     given = reduce(_either, told) if told else None
     if given is None or isinstance(given, Value):
         return _part(node, there, given)
-    named = isinstance(given, Mapping)
-    parts = given.values() if isinstance(given, Mapping) else given
-    if all(part is None for part in parts):
+    if all(part is None for part in (given.values() if isinstance(given, Mapping) else given)):
         return there
-    items = tuple(_part(node, there, part) for part in parts)
     if isinstance(given, Mapping):
-        found = Object(items=(), entries=dict(zip(given, items, strict=True)))
+        entries = {name: _part(node, there, part) for name, part in given.items()}
+        kind, found = Kind.DICT, Object(items=(), entries=entries)
     else:
-        found = Object(items=items)
-    return Value(Kind.DICT if named else Kind.TUPLE, data=frame.allocate(node, found))
+        kind, found = Kind.TUPLE, Object(items=tuple(_part(node, there, part) for part in given))
+    return Value(kind, data=frame.allocate(node, found))
 
 
 def _told(frame: Frame, module: Value, found: Object) -> Returned:
@@ -107,11 +106,10 @@ def _together(ended: Frame, unknown: Value | None) -> Returned:
             return {name: _known(each, state, unknown) for name, each in row.entries.items()}
     if any(value.kind is not Kind.TUPLE for value in values):
         return _common([_known(*each, unknown) for each in ended.returns])
-    held = [state.heap.get(value.data) for value, state in ended.returns]
     rows = [
-        [_known(item, state, unknown) for item in each.items]
-        for each, (_, state) in zip(held, ended.returns, strict=True)
-        if each is not None and each.items
+        [_known(item, state, unknown) for item in held.items]
+        for value, state in ended.returns
+        if (held := state.heap.get(value.data)) is not None and held.items
     ]
     if len(rows) < len(values) or len({len(row) for row in rows}) != 1:
         return unknown
@@ -144,13 +142,13 @@ def _part(node: ir.Call, there: Value, part: Value | None) -> Value:
     return part.step(Sort.RETURN, node) if part.kind is Kind.TENSOR else part
 
 
-def _settings(method: tuple[ClassInfo, ir.Function], held: Object | None) -> Parts | None:
+def _settings(method: tuple[ClassInfo, ir.Function], held: Object) -> Parts | None:
     """Which of the things that a method returns are what its object was set up with
     (`return y, self.config.rate`): they may be anything."""
     owner, function = method
     returned = owner.file.scan(function).returned
     rows = [each.items for each in returned if isinstance(each, ir.Display)]
-    if held is None or not rows or len({len(row) for row in rows}) > 1 or len(rows) < len(returned):
+    if not rows or len({len(row) for row in rows}) > 1 or len(rows) < len(returned):
         return None
     this = first_parameter(function)
     parts = tuple(
@@ -164,10 +162,6 @@ def _is_setting(node: ir.Expr, this: str, held: Object) -> bool:
     """Whether it is a constant, or of what its object keeps besides modules and tensors."""
     if isinstance(node, ir.Constant):
         return True
-    attr = ""
-    while isinstance(node, ir.Attribute):
-        attr, node = node.attr, node.value
-    if not isinstance(node, ir.Name) or node.id != this:
-        return False
-    known = held.entries.get(attr)
+    owner, *attributes = dotted_name(node).split(".")
+    known = held.entries.get(attributes[0]) if attributes and owner == this else None
     return known is not None and known.kind not in (Kind.MODULE, *TENSORS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
@@ -157,6 +157,14 @@ def unseen(last: Step | None) -> Step | None:
 def first(last: Step | None) -> ir.Node | None:
     """Where the oldest step is that users are shown."""
     return next((step.node for step in steps(last) if step.sort.shown), None)
+
+
+def led_by(mark: Step, last: Step | None) -> Step:
+    """A derivation with a step put before its oldest one."""
+    told = mark
+    for step in steps(last):
+        told = replace(step, before=told)
+    return told
 
 
 def is_making(told: Step | None) -> bool:

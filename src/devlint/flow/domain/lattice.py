@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from devlint.flow.domain.keys import (
     ALL_ON_HOST,
@@ -146,7 +147,7 @@ def symbols(device: Device) -> Iterator[Symbol]:
     return (leaf for leaf in leaves(device) if isinstance(leaf, Symbol))
 
 
-def is_place_of_argument(device: Device) -> bool:
+def is_place_of_argument(device: Device) -> TypeGuard[Symbol]:
     """Whether nothing is known but that it is where an argument is (`x.device`)."""
     return (
         isinstance(device, Symbol) and device.key.endswith(".device") and not is_stored(device.key)

@@ -61,6 +61,9 @@ class Kind(Enum):
         return self in (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 
 
+DEFINED = (Kind.LIBRARY, Kind.FUNCTION, Kind.CLASS)
+"""What imports and definitions bind: that is taken to stay, also where a function declares its name
+`global` or `nonlocal`."""
 TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 """The kinds that stand for a tensor, proved or as good as, or for what is as likely a module."""
 

@@ -19,7 +19,7 @@ from devlint.flow.domain.paths import Ref, path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.state_joins import join_objects
 from devlint.flow.domain.traits import NO_LEAVES, Trait
-from devlint.flow.domain.values import Kind, Origin, Value
+from devlint.flow.domain.values import DEFINED, Kind, Origin, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
 from devlint.flow.frames.files import ClassInfo, Closure, File
@@ -308,7 +308,7 @@ class Frame:
         here may be gone. Imports, functions and classes are taken to stay."""
         scopes = (self.state.env, *self.scopes, self.file.names)
         value = next((scope[name] for scope in scopes if name in scope), None)
-        if value is None or value.kind in (Kind.LIBRARY, Kind.FUNCTION, Kind.CLASS):
+        if value is None or value.kind in DEFINED:
             return value
         return path_value(name)
 

@@ -13,6 +13,7 @@ from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Value
 from devlint.flow.facts import Collective, Context, Fact, KeptDevice, Operand, WorkerUse
+from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.record import Record
@@ -273,6 +274,9 @@ class World:
     evaluators: Mapping[type, Callable[[Frame, Any], Value]] = field(default_factory=dict)
     """What evaluates each kind of expression."""
     evaluate: Callable[[Frame, ir.Expr], Value] = lambda frame, node: NOTHING
+    call: Callable[[Frame, ir.Call, ir.Expr, Value, Arguments], Value] = (
+        lambda frame, node, func, value, args: NOTHING
+    )
     invoke: Callable[[Frame, ir.Expr, Closure, list[Value], dict[str, Value]], Value] = (
         lambda frame, node, closure, positional, keywords: NOTHING
     )

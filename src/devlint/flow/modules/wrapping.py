@@ -14,7 +14,7 @@ from devlint.flow.facts import Wrap
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.modules.placement import held_place
+from devlint.flow.modules.placement import give_away, held_place
 from devlint.model import ir
 from devlint.model.trees import last_name
 from devlint.policy import means
@@ -48,12 +48,14 @@ def spreads(info: ClassInfo, args: Arguments) -> bool:
     return told or any(base.endswith("DataParallel") for base in info.library_bases())
 
 
-def spread(frame: Frame, node: ir.Call, func: ir.Expr, args: Arguments) -> Value:
-    """What a class that isn't known makes, where it is told the devices of a module: a wrapper that
-    takes what it is called with to them."""
+def of_unseen(frame: Frame, node: ir.Call, func: ir.Expr, args: Arguments) -> Value:
+    """What is called that isn't seen. Where a class is told the devices of a module, it makes a
+    wrapper that takes what it is called with to them; all else may do anything with what it is
+    given, and gives anything."""
     told = args.gives(("device_ids",)) and means("class", last_name(func), "function")
     inner = args.find((0, "module", "model"))
     if not told or inner is None:
+        give_away(frame, (value for _, value in args.all))
         return NOTHING
     entries = {"module": inner[1]} if inner[1].kind is Kind.MODULE else {}
     made = frame.allocate(node, Object(managed=True, entries=entries))
