@@ -20,7 +20,7 @@ from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
-from devlint.model.trees import called, key, last_name
+from devlint.model.trees import called, key, last_name, one_or_several
 from devlint.policy import means
 
 
@@ -37,13 +37,10 @@ def branch(frame: Frame, node: ir.If) -> None:
     loop, frame.loop = frame.loop, None
     arm, frame.arm = frame.arm, node
     before = frame.state
-    yes = frame.fork(before)
-    no = frame.fork(before)
-    frame.state = yes
+    frame.state = frame.fork(before)
     narrow.assume(frame, test, True)
     frame.run(node.body)
-    yes = frame.state
-    frame.state = no
+    yes, frame.state = frame.state, frame.fork(before)
     questions.note_built(frame, test, *(yes.env.get(name) for name in _names(node.body)))
     _keep_stored(frame, node, yes)
     narrow.assume(frame, test, False)
@@ -219,10 +216,7 @@ def _frees_memory(handler: ir.Handler) -> bool:
 
 def _caught(handler: ir.Handler) -> list[str]:
     """The names of the exceptions that a handler catches; "" for a bare `except:`."""
-    if handler.type is None:
-        return [""]
-    types = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
-    return [last_name(each) for each in types]
+    return [""] if handler.type is None else list(map(last_name, one_or_several(handler.type)))
 
 
 def _keep_stored(frame: Frame, node: ir.If, taken: State) -> None:

@@ -23,7 +23,7 @@ from devlint.flow.modules.placement import is_registered
 from devlint.flow.syntax.walk import descendants, first_parameter, nodes_of, self_attribute
 from devlint.model import ir
 from devlint.model.reports import Hop
-from devlint.model.trees import words
+from devlint.model.trees import one_or_several, words
 
 _LOOKS = frozenset(
     ("len", "hasattr", "getattr", "int", "max", "min", "size", "dim", "numel", "any")
@@ -109,10 +109,7 @@ def _rerun(
         for name, (_, operand) in kept.items()
     }
     state.heap[this.data] = replace(found, entries={**found.entries, **entries})
-    around = Frame(
-        world, start.file, state, qualname=start.qualname, role=start.role, scopes=start.scopes,
-        guard=start.guard, recording=True,
-    )  # fmt: skip
+    around = replace(start, state=state)
     before = {name: world.kept.pop((info, name), None) for name in kept}
     mark = len(world.facts)
     world.reused[cache.test] = cache.reuses
@@ -176,11 +173,13 @@ def _follows_input(
 def _made_empty(info: ClassInfo, name: str) -> ir.Stmt | None:
     """The statement of the constructor that says that nothing is kept yet: `self.mask = None`."""
     init = info.methods.get("__init__")
+    this = first_parameter(init)
     for statement in init.body if init is not None else ():
         match statement:
-            case ir.Assign(targets=(target,), value=ir.Constant(value=None), annotation=None):
-                if init is not None and self_attribute(target, init.params[0].name) == name:
-                    return statement
+            case ir.Assign(targets=(target,), value=ir.Constant(value=None), annotation=None) if (
+                self_attribute(target, this) == name
+            ):
+                return statement
     return None
 
 
@@ -195,17 +194,17 @@ def _caches(info: ClassInfo, method: ir.Function) -> Iterator[Cache]:
     for position, statement in enumerate(method.body):
         if not isinstance(statement, ir.If) or statement.orelse:
             continue
+        before, after = method.body[:position], method.body[position + 1 :]
         stored = _stored(info, statement.body, this)
         reuses = not stored and isinstance(next(reversed(statement.body), None), ir.Return)
         if reuses:
-            stored = _stored(info, method.body[position + 1 :], this)
+            stored = _stored(info, after, this)
         asked = _asked(info.file, statement.test, this) & stored
         if _is_empty_where_used(statement.test, reuses):
             continue
         if asked and not _asks_for_place(method, statement.test):
-            alone = {
-                name for name in stored if _is_stored_there_alone(info, method, statement, name)
-            }
+            outside = () if reuses else (*before, *after)
+            alone = stored - _stored(info, outside, this) - _stored_by_others(info, method)
             if asked <= alone:
                 yield Cache(statement, frozenset(alone), reuses)
 
@@ -218,13 +217,12 @@ def _stored(info: ClassInfo, body: ir.Body, this: str) -> set[str]:
         match node:
             case ir.Assign(targets=targets):
                 for target in targets:
-                    parts = target.items if isinstance(target, ir.Display) else (target,)
-                    found |= {attr for part in parts if (attr := self_attribute(part, this))}
+                    found |= {self_attribute(part, this) for part in one_or_several(target)}
             case ir.Call(func=func):
-                called = info.methods.get(self_attribute(func, this) or "")
+                called = info.methods.get(self_attribute(func, this))
                 if called is not None:
                     found |= info.file.scan(called).self_stores
-    return found
+    return found - {""}
 
 
 def _is_empty_where_used(test: ir.Expr, reuses: bool) -> bool:
@@ -245,15 +243,16 @@ def _asked(file: File, test: ir.Expr, this: str) -> set[str]:
     for node in descendants(test):
         match node:
             case ir.Attribute():
-                found.add(self_attribute(node, this) or "")
-            case ir.Call(func=func, args=(first, second, *_)) if name_in(file, func) in _READERS:
-                owner, name = first.value, second.value
-                if (
-                    isinstance(owner, ir.Name)
-                    and owner.id == this
-                    and isinstance(name, ir.Constant)
-                ):
-                    found.add(str(name.value))
+                found.add(self_attribute(node, this))
+            case ir.Call(
+                func=func,
+                args=(
+                    ir.Argument(value=ir.Name(id=owner)),
+                    ir.Argument(value=ir.Constant(value=name)),
+                    *_,
+                ),
+            ) if owner == this and name_in(file, func) in _READERS:
+                found.add(str(name))
     return found - {""}
 
 
@@ -266,9 +265,8 @@ def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
         match node:
             case ir.Name(id=name):
                 names.add(name)
-            case ir.Call(func=ir.Name(id=called) | ir.Attribute(attr=called)):
-                if called not in _LOOKS:
-                    return True
+            case ir.Call(func=ir.Name(id=called) | ir.Attribute(attr=called)) if called in _LOOKS:
+                pass
             case ir.Call():
                 return True
     return any(
@@ -280,19 +278,16 @@ def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
     )
 
 
-def _is_stored_there_alone(info: ClassInfo, method: ir.Function, branch: ir.If, name: str) -> bool:
-    """Whether nothing but the constructor and this cache stores an attribute: what resets it may
-    be called wherever the module is moved."""
+def _stored_by_others(info: ClassInfo, method: ir.Function) -> set[str]:
+    """The attributes that more than the constructor, a method and what it calls store: what resets
+    one may be called wherever the module is moved."""
     this = method.params[0].name
     called = {
         self_attribute(node.func, this) for node in descendants(method) if isinstance(node, ir.Call)
     }
-    if name in _stored(info, branch.body, this):
-        outside = tuple(statement for statement in method.body if statement is not branch)
-        if name in _stored(info, outside, this):
-            return False
-    return not any(
-        name in each.file.scan(other).self_stores
+    return {
+        name
         for each, other in info.all_methods()
         if other is not method and other.name != "__init__" and other.name not in called
-    )
+        for name in each.file.scan(other).self_stores
+    }

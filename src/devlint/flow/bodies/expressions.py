@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from devlint.flow.bodies import returns
 from devlint.flow.bodies.comprehensions import comprehension
 from devlint.flow.calls import calls
 from devlint.flow.conditions import choices, fallbacks, implications, narrow, questions
@@ -172,15 +171,15 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     test = undecided(frame, node.test)
     key = implications.parting(frame, test)
     outside = frame.state
-    branches = []
+    ends = []
     for holds, branch in ((True, node.body), (False, node.orelse)):
         frame.state = frame.fork(outside)
         narrow.assume(frame, test, holds)
-        branches.append((evaluate(frame, branch), frame.state))
+        ends.append((evaluate(frame, branch), frame.state))
+    (yes, after_yes), (no, after_no) = ends
     frame.state = outside
-    frame.state = choices.merge_states(frame, branches[0][1], branches[1][1], key, test)
+    frame.state = choices.merge_states(frame, after_yes, after_no, key, test)
     frame.state.known = dict(outside.known)
-    yes, no = branches[0][0], branches[1][0]
     questions.note_built(frame, test, yes)
     if yes.kind in TENSORS and narrow.leaves_the_rest(frame, test, node.orelse):
         return yes
@@ -276,7 +275,7 @@ def _await(frame: Frame, node: ir.Await) -> Value:
 
 def _yield(frame: Frame, node: ir.Yield) -> Value:
     value = NONE if node.value is None else evaluate(frame, node.value)
-    returns.note_yielded(frame, node, value)
+    frame.yielded.append(unpacking.element_of(frame, value) if node.delegate else value)
     frame.state.wait()  # what gets it may wait
     return NOTHING
 

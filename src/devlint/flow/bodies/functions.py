@@ -8,7 +8,7 @@ from devlint.flow.bodies import returns
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import role_of
 from devlint.flow.bodies.following import can_be_followed
-from devlint.flow.bodies.parameters import bind_parameters, has_plain_default, is_tensor_name
+from devlint.flow.bodies.parameters import bind_parameters, may_be_tensor
 from devlint.flow.bodies.reachable import left_behind
 from devlint.flow.bodies.statements import run
 from devlint.flow.bodies.summaries import entry_of, instantiate, summary_of
@@ -211,9 +211,9 @@ def _proved(
         return value
     if parameter.annotation is not None and (value is NOTHING or isinstance(value.data, Path)):
         return annotated(frame, parameter.annotation, value)
-    if isinstance(function, ir.Function) and is_tensor_name(parameter.name):
+    if isinstance(function, ir.Function) and may_be_tensor(parameter):
         scan = frame.file.scan(function)
-        if parameter.name in scan.tensors - scan.data and not has_plain_default(parameter):
+        if parameter.name in scan.tensors - scan.data:
             return given_tensor(value.data, Sort.TENSOR_BY_USE, parameter)
     return value
 

@@ -147,7 +147,7 @@ def _moves_in_place(statement: ir.Stmt, this: str, name: str) -> bool:
     return False
 
 
-def gather(info: ClassInfo, start: Frame, silent: Frame, this: Value) -> None:
+def gather(info: ClassInfo, start: Frame, this: Value) -> None:
     """What such a list holds in the other methods: tensors that follow the module, as long as all
     that any method adds to it does."""
     heap = start.state.heap
@@ -156,6 +156,7 @@ def gather(info: ClassInfo, start: Frame, silent: Frame, this: Value) -> None:
         for name, value in heap[this.data].entries.items()
         if value.kind is Kind.LIST and _is_empty(heap.get(value.data))
     }
+    silent = replace(start, recording=False)
     added: dict[str, list[Value]] = {}
     for method in info.methods.values() if empty else ():
         if filled := info.file.scan(method).self_fills & empty.keys():
