@@ -20,7 +20,13 @@ from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.modules.placement import is_registered
-from devlint.flow.syntax.walk import descendants, first_parameter, nodes_of, self_attribute
+from devlint.flow.syntax.walk import (
+    descendants,
+    first_parameter,
+    is_one_of,
+    nodes_of,
+    self_attribute,
+)
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.model.trees import one_or_several, words
@@ -32,20 +38,20 @@ _LOOKS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
+class _Cache:
     """The branch by which a method keeps what an earlier call has made.
 
-    `reuses`: what was made is used again where the test holds, and not where it doesn't.
+    `reuses`: what was made is used again where its test holds, and not where it doesn't.
     """
 
-    test: ir.If
+    branch: ir.If
     attributes: frozenset[str]
     reuses: bool
 
 
 def tell(info: ClassInfo, method: ir.Function, start: Frame, this: Value) -> None:
     """Run a method, and those that call it, once more as they run where it made nothing."""
-    if not start.recording or info.moves_itself() or info.intercepts():
+    if info.moves_itself() or info.intercepts():
         return
     for cache in _caches(info, method):
         kept = {
@@ -64,7 +70,7 @@ def _runs_once(info: ClassInfo, name: str) -> bool:
     while ahead - seen:
         name = (ahead - seen).pop()
         seen.add(name)
-        if name not in info.methods or not _comes_back(info, info.methods[name]):
+        if not _comes_back(info, info.methods[name]):
             callers = {n for n, m in info.methods.items() if name in info.file.scan(m).self_calls}
             if not callers - {name}:
                 return False
@@ -96,12 +102,12 @@ def _rerun(
     method: ir.Function,
     start: Frame,
     this: Value,
-    cache: Cache,
+    cache: _Cache,
     kept: dict[str, tuple[ir.Stmt, Operand]],
 ) -> None:
     world = start.world
     state = start.fork()
-    found, cached = state.heap[this.data], Step(Sort.CACHED, cache.test)
+    found, cached = state.heap[this.data], Step(Sort.CACHED, cache.branch)
     entries = {
         name: Value(
             Kind.TENSOR, CPU, (info, name), Origin.ATTRIBUTE, operand.value.scalar, trace=cached
@@ -112,27 +118,27 @@ def _rerun(
     around = replace(start, state=state)
     before = {name: world.kept.pop((info, name), None) for name in kept}
     mark = len(world.facts)
-    world.reused[cache.test] = cache.reuses
+    world.reused[cache.branch] = cache.reuses
     for each in info.methods.values():
         calls = info.file.scan(each).self_calls
         if each is method or (method.name in calls and each.name != "__init__"):
             run_alone(info.closure_of(each), around, this)
-    del world.reused[cache.test]
+    del world.reused[cache.branch]
     del world.facts[mark:]
     for name, (statement, operand) in kept.items():
         uses = [node for node, _ in world.kept.pop((info, name), [])]
-        if before[name] is not None:
-            world.kept[info, name] = before[name] or []
+        if (met := before[name]) is not None:
+            world.kept[info, name] = met
             continue
-        uses += _given_to_parts(info, method, name, cache.test)
+        uses += _given_to_parts(info, method, name, cache.branch)
         if uses:
-            words = "used by a later call here"
-            hops = tuple(Hop(node, words, Sort.CACHED.value) for node in dict.fromkeys(uses))
+            nodes = dict.fromkeys(uses)
+            hops = tuple(Hop(n, "used by a later call here", Sort.CACHED.value) for n in nodes)
             made = _made_empty(info, name)
             start.record(
                 CachedTensor(
                     made or statement, start.context(), info.node.name, name, statement, operand,
-                    cache.test.test, cache.reuses, hops, empty=made is not None,
+                    cache.branch.test, cache.reuses, hops, empty=made is not None,
                 )
             )  # fmt: skip
 
@@ -186,9 +192,9 @@ def _made_empty(info: ClassInfo, name: str) -> ir.Stmt | None:
 # --- which branches are caches -------------------------------------------------------------------
 
 
-def _caches(info: ClassInfo, method: ir.Function) -> Iterator[Cache]:
+def _caches(info: ClassInfo, method: ir.Function) -> Iterator[_Cache]:
     scan = info.file.scan
-    if not method.params or not (scan(method).self_stores or scan(method).self_calls):
+    if not (scan(method).self_stores or scan(method).self_calls):
         return
     this = method.params[0].name
     for position, statement in enumerate(method.body):
@@ -206,7 +212,7 @@ def _caches(info: ClassInfo, method: ir.Function) -> Iterator[Cache]:
             outside = () if reuses else (*before, *after)
             alone = stored - _stored(info, outside, this) - _stored_by_others(info, method)
             if asked <= alone:
-                yield Cache(statement, frozenset(alone), reuses)
+                yield _Cache(statement, frozenset(alone), reuses)
 
 
 def _stored(info: ClassInfo, body: ir.Body, this: str) -> set[str]:
@@ -272,7 +278,7 @@ def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
     return any(
         isinstance(node, ir.Assign)
         and node.value is not None
-        and any(isinstance(target, ir.Name) and target.id in names for target in node.targets)
+        and any(is_one_of(target, names) for target in node.targets)
         and any(map(is_about_devices, words(node.value)))
         for node in descendants(method)
     )

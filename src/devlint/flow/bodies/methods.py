@@ -35,7 +35,7 @@ from devlint.flow.frames.files import CONSTRUCTORS, OWN_MOVES, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.frames.protocols import runs_again
-from devlint.flow.modules import optimizers
+from devlint.flow.modules import optimizers, stale
 from devlint.flow.modules.asked import as_methods_ask
 from devlint.flow.modules.inherited import inherited
 from devlint.flow.modules.placement import as_users_choose
@@ -45,7 +45,6 @@ from devlint.flow.modules.rewritten import (
     forget_tested,
     is_of_one_test,
 )
-from devlint.flow.modules.stale import forget_devices, tell
 from devlint.flow.syntax.parts import is_private
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
@@ -100,7 +99,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     for base, name in inherited(info, start, this):
         run_alone(info.closure_of(base.methods[name], base), start, this, inherited=True)
     tell_kept_tensors(info, start)
-    tell(info, start)
+    stale.tell(info, start)
 
 
 def _raises(function: ir.Function) -> bool:
@@ -200,7 +199,7 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
                 merged.state.heap[ref] = found
     for ref, ends in changed.items():
         merged.state.heap[ref] = _merge(info, before[ref], ends, ref == this.data)
-    forget_devices(info, merged, this, setups)
+    stale.forget_devices(info, merged, this, setups)
     forget_rewritten(info, merged, this, setups)
     forget_tested(info, merged, this)
     forget_moved(info, merged, this)
@@ -243,26 +242,23 @@ def _unreleased(value: Value) -> Value:
 
 
 def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -> Object:
+    """What is known of the object itself, or of one that it holds, after methods that set up."""
     moved = [end for end in ends if end.device != before.device and not only_host(end.device)]
     device = reduce(join, (end.device for end in moved)) if moved else before.device
     entries = dict(before.entries)
-    for end in ends:
+    for end in ends if is_self else moved:
         for name, value in end.entries.items():
             known = entries.get(name)
-            if known is not None:
+            if not is_self:
+                if known is not None and value.trait in REGISTERED:  # it has gone with its module
+                    entries[name] = value.but(device=device)
+            elif known is not None:
                 entries[name] = _where_it_is(join_values(known, _unreleased(value)))
             elif not info.is_open:  # else a base that isn't seen may have set it before
                 entries[name] = _unreleased(value)
-    kept = dict(before.entries)
-    for end in moved:  # what is registered has gone with its module
-        for name, value in end.entries.items():
-            if name in kept and value.trait in REGISTERED:
-                kept[name] = value.but(device=device)
     trace = moved[0].trace if moved else before.trace
-    return replace(
-        before, device=device, entries=entries if is_self else kept, trace=trace,
-        guarded=any(end.guarded for end in moved),
-    )  # fmt: skip
+    guarded = any(end.guarded for end in moved)
+    return replace(before, device=device, entries=entries, trace=trace, guarded=guarded)
 
 
 _FOR_ALL = ("forward", "train", *OWN_MOVES)
