@@ -21,7 +21,7 @@ from devlint.flow.modules.constructed import typed
 from devlint.flow.modules.holdings import holds_something
 from devlint.flow.syntax.walk import is_static
 from devlint.model import ir
-from devlint.model.trees import last_name, one_or_several, words
+from devlint.model.trees import last_name, one_or_several
 from devlint.policy import means
 
 _TENSORS = frozenset(
@@ -72,7 +72,7 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
             return _of_modules(frame, inner, _outer(bare), element)
         if element.kind is Kind.TENSOR or frame.object(element) is not None:
             ref = frame.allocate(bare, Object(element=placed_inside(element)))
-            return Value(_kind_of(_outer(bare)), data=ref, trait=Trait.ANNOTATED)
+            return Value(_CONTAINERS[_outer(bare)], data=ref, trait=Trait.ANNOTATED)
         plain = element.kind in (Kind.NUMBER, Kind.STRING)
         return Value(Kind.LIST, trait=Trait.ANNOTATED) if plain else value
     if name == "numpy.ndarray":
@@ -101,12 +101,11 @@ def _tensors(frame: Frame, info: ClassInfo) -> frozenset[str]:
 def _of_modules(frame: Frame, inner: ir.Expr, name: str, element: Value) -> Value:
     """A container of modules. What is called a `Sequence` may be an `nn.ModuleList`, and what is of
     a class that holds nothing needs none."""
-    kind = _CONTAINERS.get(name.lower())
     info = _class_in_sight(frame, inner)
-    plain = kind is not None and (info is None or holds_something(frame, Object(source=info)))
+    plain = name in _PLAIN and (info is None or holds_something(frame, Object(source=info)))
     ref = frame.allocate(inner, Object(element=element))
     trait = None if plain else Trait.ANNOTATED
-    return Value(_kind_of(name), data=ref, origin=Origin.INPUT, trait=trait)
+    return Value(_CONTAINERS[name], data=ref, origin=Origin.INPUT, trait=trait)
 
 
 def _item_of(frame: Frame, value: Value) -> Value:
@@ -133,10 +132,6 @@ def _is_of_model(frame: Frame) -> bool:
     return not static and not is_named_for_data(frame.owner)
 
 
-def _kind_of(name: str) -> Kind:
-    return _CONTAINERS.get(name.lower(), Kind.DICT if name in _MAPPINGS else Kind.LIST)
-
-
 def placed_inside(element: Value) -> Value:
     """An item, with words for its place instead of an expression that can't be evaluated."""
     place = element.device
@@ -148,14 +143,11 @@ def placed_inside(element: Value) -> Value:
 
 def _fixed(node: ir.Expr) -> tuple[ir.Expr, ...]:
     """The types of `Tuple[A, B]`, one by one; none where its length isn't told."""
-    if _outer(node) not in ("tuple", "Tuple") or not isinstance(node, ir.Subscript):
+    if not isinstance(node, ir.Subscript) or _CONTAINERS.get(_outer(node)) is not Kind.TUPLE:
         return ()
     items = one_or_several(node.index)
     open_end = any(isinstance(each, ir.Constant) and each.value is ... for each in items)
     return () if open_end else items
-
-
-_CONTAINERS: Mapping[str, Kind] = {"list": Kind.LIST, "tuple": Kind.TUPLE, "dict": Kind.DICT}
 
 
 def _module(frame: Frame, node: ir.Node, value: Value) -> Value:
@@ -191,9 +183,16 @@ def _class_in_sight(frame: Frame, node: ir.Expr) -> ClassInfo | None:
     return found.data if isinstance(found.data, ClassInfo) else None
 
 
-_MAPPINGS = ("Dict", "dict", "Mapping", "MutableMapping", "OrderedDict")
 _PLAIN_LISTS = ("builtins.list", "typing.List")
-_SEQUENCES = ("List", "Sequence", "Iterable", "Collection", "list", "tuple", "Tuple")
+_PLAIN: Mapping[str, Kind] = {
+    "List": Kind.LIST, "list": Kind.LIST, "Tuple": Kind.TUPLE, "tuple": Kind.TUPLE,
+    "Dict": Kind.DICT, "dict": Kind.DICT,
+}  # fmt: skip
+_CONTAINERS: Mapping[str, Kind] = {
+    **_PLAIN, "Sequence": Kind.LIST, "Iterable": Kind.LIST, "Collection": Kind.LIST,
+    "Mapping": Kind.DICT, "MutableMapping": Kind.DICT, "OrderedDict": Kind.DICT,
+}  # fmt: skip
+"""By what stands before the brackets of an annotation; the plain ones are just what they say."""
 
 
 def _outer(node: ir.Expr) -> str:
@@ -203,10 +202,11 @@ def _outer(node: ir.Expr) -> str:
 
 def _element(node: ir.Expr) -> ir.Expr | None:
     """`X` of `List[X]`, `Dict[str, X]` and the like."""
+    kind = _CONTAINERS.get(_outer(node))
     match node:
-        case ir.Subscript(index=ir.Display(items=(*_, last))) if _outer(node) in _MAPPINGS:
+        case ir.Subscript(index=ir.Display(items=(*_, last))) if kind is Kind.DICT:
             return last
-        case ir.Subscript(index=index) if _outer(node) in _SEQUENCES:
+        case ir.Subscript(index=index) if kind in (Kind.LIST, Kind.TUPLE):
             return next(iter(one_or_several(index)), None)
     return None
 
@@ -220,23 +220,6 @@ def loader(frame: Frame, node: ir.Node, label: str, row: str = "") -> Value:
     made = Object(device=device, source=f"DataLoader {label}".rstrip(), trace=told)
     ref = frame.allocate(node, made)
     return Value(Kind.LOADER, data=ref)
-
-
-def loader_by_name(frame: Frame, target: ir.Name, value: Value, source: ir.Expr) -> Value:
-    """What a name for a loader is bound to, where nothing else is known of it. A call that is given
-    a loader or a device may make something that places its batches."""
-    if value.kind is not Kind.UNKNOWN or value.trait is not None:
-        return value
-    row = means("loader", target.id, "variable")
-    given = source.args if isinstance(source, ir.Call) else ()
-    if not row or any(
-        means(sort, word, "variable")
-        for argument in given
-        for word in words(argument)
-        for sort in ("loader", "about-devices", "accelerator-flag")
-    ):
-        return value
-    return loader(frame, target, target.id, row)
 
 
 def _name(frame: Frame, node: ir.Expr) -> str:

@@ -41,7 +41,7 @@ def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
 def mark_mixins(classes: Iterable[ClassInfo]) -> None:
     """A class that stands beside an nn.Module among the bases of another is one, as far as its
     methods can tell: `class Layer(nn.Module, Adapted)`."""
-    for info in list(classes):
+    for info in classes:
         for base in info.ancestors if info.is_module else ():
             if not base.is_module and base.file is info.file and base.role is Role.PLAIN:
                 base.is_module = base.open_base = True

@@ -91,8 +91,8 @@ def _loop(
         if stable:
             break
     frame.state = frame.fork(head if runs else before)
-    if _is_endless(node):
-        frame.state.alive = False
+    if isinstance(node, ir.While) and isinstance(node.test, ir.Constant):
+        frame.state.alive = False  # nothing but a `break` leads out of it
     else:
         frame.state = join_states(frame.state, head)
         frame.run(node.orelse)
@@ -105,11 +105,6 @@ def _tells_all(frame: Frame, node: ir.For | ir.While, before: State, after: Stat
     if reads is None:
         reads = frame.file.loops[node] = rounds.reads(node)
     return rounds.tells_all(reads, before, after)
-
-
-def _is_endless(node: ir.For | ir.While) -> bool:
-    """`while True`: nothing but a `break` leads out of it."""
-    return isinstance(node, ir.While) and isinstance(node.test, ir.Constant)
 
 
 def _round(

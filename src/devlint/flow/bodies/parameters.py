@@ -20,9 +20,11 @@ from devlint.policy import means
 from devlint.torchapi.effects import Effect
 
 
-def bind_parameters(
+def assume_parameters(
     frame: Frame, function: ir.Function, receiver: Value | None, while_made: bool
 ) -> None:
+    """Bind the parameters of a function that runs on its own to what their annotations, defaults,
+    names and uses say, and the calls in the file. `while_made`: only a constructor calls it."""
     scan = frame.file.scan(function)
     tensors = scan.tensors - scan.data - scan.modules
     owner = frame.owner
