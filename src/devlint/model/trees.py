@@ -168,6 +168,11 @@ def called(node: ir.Expr) -> ir.Expr:
     return node.func if isinstance(node, ir.Call) else node
 
 
+def one_or_several(node: ir.Expr) -> tuple[ir.Expr, ...]:
+    """The items of a tuple, a list or a set that is spelled out; of anything else itself."""
+    return node.items if isinstance(node, ir.Display) else (node,)
+
+
 def words(node: ir.Node) -> Iterator[str]:
     """The names, attributes, keywords and texts that stand in an expression."""
     for each in descendants(node):

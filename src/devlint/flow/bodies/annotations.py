@@ -21,7 +21,7 @@ from devlint.flow.modules.constructed import typed
 from devlint.flow.modules.holdings import holds_something
 from devlint.flow.syntax.walk import is_static
 from devlint.model import ir
-from devlint.model.trees import last_name, words
+from devlint.model.trees import last_name, one_or_several
 from devlint.policy import means
 
 _TENSORS = frozenset(
@@ -30,18 +30,15 @@ _TENSORS = frozenset(
 )  # fmt: skip
 
 
-def is_tensor(frame: Frame, node: ir.Expr) -> bool:
-    """Whether an annotation says that something is a tensor."""
-    return _is_tensor(annotation_name(frame, node))
-
-
 def _is_tensor(name: str) -> bool:
+    """Whether an annotation of that name says that something is a tensor."""
     return name in _TENSORS or is_tensor_class(name)
 
 
 def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
     """A value that isn't known, with what its annotation proves."""
-    name = annotation_name(frame, node)
+    bare = _bare(frame, node)
+    name = _name(frame, bare)
     text = value.data.text if isinstance(value.data, Path) else ""
     if (
         means("a-device", text, "parameter")
@@ -59,13 +56,10 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
         return Value(Kind.LIST, trait=Trait.ANNOTATED)
     if name in ("builtins.int", "builtins.float"):
         return Value(Kind.NUMBER, trait=Trait.ANNOTATED)
-    if name == "builtins.bool":
-        return value
     if name == "torch.dtype":
         return Value(Kind.DTYPE)
     if name == "torch.nn.Module" or _is_module_class(frame, node):
-        return module(frame, node, value)
-    bare = _bare(frame, node)
+        return _module(frame, node, value)
     parts = [placed_inside(annotated(frame, p, _item_of(frame, value))) for p in _fixed(bare)]
     kinds = {part.kind for part in parts}
     if Kind.TENSOR in kinds or (len(kinds) > 1 and kinds & {Kind.LOADER, Kind.MODULE}):
@@ -75,9 +69,10 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
     if inner is not None:
         element = annotated(frame, inner, _item_of(frame, value))
         if element.kind is Kind.MODULE:
-            return _of_modules(frame, inner, outermost(bare), element)
+            return _of_modules(frame, inner, _outer(bare), element)
         if element.kind is Kind.TENSOR or frame.object(element) is not None:
-            return _of_tensors(frame, bare, element)
+            ref = frame.allocate(bare, Object(element=placed_inside(element)))
+            return Value(_CONTAINERS[_outer(bare)], data=ref, trait=Trait.ANNOTATED)
         plain = element.kind in (Kind.NUMBER, Kind.STRING)
         return Value(Kind.LIST, trait=Trait.ANNOTATED) if plain else value
     if name == "numpy.ndarray":
@@ -96,18 +91,21 @@ def _tensors(frame: Frame, info: ClassInfo) -> frozenset[str]:
     if not fields.is_written(info):
         return frozenset()
     its_own = Frame(frame.world, info.file, State(), recording=False)
-    return frozenset(name for name, said in fields.declared(info) if is_tensor(its_own, said))
+    return frozenset(
+        name
+        for name, said in fields.declared(info)
+        if _is_tensor(_name(its_own, _bare(its_own, said)))
+    )
 
 
 def _of_modules(frame: Frame, inner: ir.Expr, name: str, element: Value) -> Value:
     """A container of modules. What is called a `Sequence` may be an `nn.ModuleList`, and what is of
     a class that holds nothing needs none."""
-    kind = _CONTAINERS.get(name.lower())
     info = _class_in_sight(frame, inner)
-    plain = kind is not None and (info is None or holds_something(frame, Object(source=info)))
+    plain = name in _PLAIN and (info is None or holds_something(frame, Object(source=info)))
     ref = frame.allocate(inner, Object(element=element))
     trait = None if plain else Trait.ANNOTATED
-    return Value(_kind_of(name), data=ref, origin=Origin.INPUT, trait=trait)
+    return Value(_CONTAINERS[name], data=ref, origin=Origin.INPUT, trait=trait)
 
 
 def _item_of(frame: Frame, value: Value) -> Value:
@@ -134,17 +132,6 @@ def _is_of_model(frame: Frame) -> bool:
     return not static and not is_named_for_data(frame.owner)
 
 
-def _of_tensors(frame: Frame, node: ir.Expr, element: Value) -> Value:
-    """A container of tensors, or of such containers."""
-    kind = _kind_of(outermost(node))
-    ref = frame.allocate(node, Object(element=placed_inside(element)))
-    return Value(kind, data=ref, trait=Trait.ANNOTATED)
-
-
-def _kind_of(name: str) -> Kind:
-    return _CONTAINERS.get(name.lower(), Kind.DICT if name in _MAPPINGS else Kind.LIST)
-
-
 def placed_inside(element: Value) -> Value:
     """An item, with words for its place instead of an expression that can't be evaluated."""
     place = element.device
@@ -156,17 +143,14 @@ def placed_inside(element: Value) -> Value:
 
 def _fixed(node: ir.Expr) -> tuple[ir.Expr, ...]:
     """The types of `Tuple[A, B]`, one by one; none where its length isn't told."""
-    if outermost(node) not in ("tuple", "Tuple") or not isinstance(node, ir.Subscript):
+    if not isinstance(node, ir.Subscript) or _CONTAINERS.get(_outer(node)) is not Kind.TUPLE:
         return ()
-    items = node.index.items if isinstance(node.index, ir.Display) else (node.index,)
+    items = one_or_several(node.index)
     open_end = any(isinstance(each, ir.Constant) and each.value is ... for each in items)
     return () if open_end else items
 
 
-_CONTAINERS: Mapping[str, Kind] = {"list": Kind.LIST, "tuple": Kind.TUPLE, "dict": Kind.DICT}
-
-
-def module(frame: Frame, node: ir.Node, value: Value) -> Value:
+def _module(frame: Frame, node: ir.Node, value: Value) -> Value:
     """A module that somebody else made and placed."""
     if value.trait is Trait.IF_MODULE:
         return value
@@ -180,7 +164,7 @@ def _is_module_class(frame: Frame, node: ir.Expr) -> bool:
     match node:
         case ir.Binary(op="|", left=left, right=right):
             return _is_module_class(frame, left) and _is_module_class(frame, right)
-        case ir.Subscript(index=ir.Display(items=items)) if outermost(node) == "Union":
+        case ir.Subscript(index=ir.Display(items=items)) if _outer(node) == "Union":
             return all(_is_module_class(frame, item) for item in items)
     name = dotted(frame, node)
     row = frame.world.table.get(name)
@@ -199,24 +183,31 @@ def _class_in_sight(frame: Frame, node: ir.Expr) -> ClassInfo | None:
     return found.data if isinstance(found.data, ClassInfo) else None
 
 
-_MAPPINGS = ("Dict", "dict", "Mapping", "MutableMapping", "OrderedDict")
 _PLAIN_LISTS = ("builtins.list", "typing.List")
-_SEQUENCES = ("List", "Sequence", "Iterable", "Collection", "list", "tuple", "Tuple")
+_PLAIN: Mapping[str, Kind] = {
+    "List": Kind.LIST, "list": Kind.LIST, "Tuple": Kind.TUPLE, "tuple": Kind.TUPLE,
+    "Dict": Kind.DICT, "dict": Kind.DICT,
+}  # fmt: skip
+_CONTAINERS: Mapping[str, Kind] = {
+    **_PLAIN, "Sequence": Kind.LIST, "Iterable": Kind.LIST, "Collection": Kind.LIST,
+    "Mapping": Kind.DICT, "MutableMapping": Kind.DICT, "OrderedDict": Kind.DICT,
+}  # fmt: skip
+"""By what stands before the brackets of an annotation; the plain ones are just what they say."""
 
 
-def outermost(node: ir.Expr) -> str:
+def _outer(node: ir.Expr) -> str:
     """The last word of what stands before the brackets: `List` of `typing.List[nn.Module]`."""
     return last_name(node.value) if isinstance(node, ir.Subscript) else ""
 
 
 def _element(node: ir.Expr) -> ir.Expr | None:
     """`X` of `List[X]`, `Dict[str, X]` and the like."""
-    if isinstance(node, ir.Subscript) and outermost(node) in _MAPPINGS:
-        return node.index.items[-1] if isinstance(node.index, ir.Display) else None
-    if isinstance(node, ir.Subscript) and outermost(node) in _SEQUENCES:
-        if isinstance(node.index, ir.Display):
-            return node.index.items[0] if node.index.items else None
-        return node.index
+    kind = _CONTAINERS.get(_outer(node))
+    match node:
+        case ir.Subscript(index=ir.Display(items=(*_, last))) if kind is Kind.DICT:
+            return last
+        case ir.Subscript(index=index) if kind in (Kind.LIST, Kind.TUPLE):
+            return next(iter(one_or_several(index)), None)
     return None
 
 
@@ -231,26 +222,8 @@ def loader(frame: Frame, node: ir.Node, label: str, row: str = "") -> Value:
     return Value(Kind.LOADER, data=ref)
 
 
-def loader_by_name(frame: Frame, target: ir.Name, value: Value, source: ir.Expr) -> Value:
-    """What a name for a loader is bound to, where nothing else is known of it. A call that is given
-    a loader or a device may make something that places its batches."""
-    if value.kind is not Kind.UNKNOWN or value.trait is not None:
-        return value
-    row = means("loader", target.id, "variable")
-    given = source.args if isinstance(source, ir.Call) else ()
-    if not row or any(
-        means(sort, word, "variable")
-        for argument in given
-        for word in words(argument)
-        for sort in ("loader", "about-devices", "accelerator-flag")
-    ):
-        return value
-    return loader(frame, target, target.id, row)
-
-
-def annotation_name(frame: Frame, node: ir.Expr) -> str:
-    """The dotted name an annotation spells, bare and without quotes."""
-    node = _bare(frame, node)
+def _name(frame: Frame, node: ir.Expr) -> str:
+    """The dotted name that a bare annotation spells, in quotes or not."""
     if isinstance(node, ir.Constant) and isinstance(node.value, str):
         return _quoted(frame, node.value)
     return dotted(frame, node)

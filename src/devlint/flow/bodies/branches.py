@@ -18,7 +18,7 @@ from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import names_assigned, nodes_of
 from devlint.model import ir
-from devlint.model.trees import called, key, last_name
+from devlint.model.trees import called, dotted_name, last_name, one_or_several
 from devlint.policy import means
 
 
@@ -35,13 +35,10 @@ def branch(frame: Frame, node: ir.If) -> None:
     loop, frame.loop = frame.loop, None
     arm, frame.arm = frame.arm, node
     before = frame.state
-    yes = frame.fork(before)
-    no = frame.fork(before)
-    frame.state = yes
+    frame.state = frame.fork(before)
     narrow.assume(frame, test, True)
     frame.run(node.body)
-    yes = frame.state
-    frame.state = no
+    yes, frame.state = frame.state, frame.fork(before)
     questions.note_built(frame, test, *map(yes.env.get, names_assigned(node.body)))
     _keep_stored(frame, node, yes)
     narrow.assume(frame, test, False)
@@ -51,16 +48,44 @@ def branch(frame: Frame, node: ir.If) -> None:
     frame.loop, frame.arm = loop, arm
 
 
+def _keep_stored(frame: Frame, node: ir.If, taken: State) -> None:
+    """`if self.first: ...; self.first = False`: only the first call takes that branch. Where it
+    isn't taken, an earlier one has stored what it stores."""
+    flag = _flag(node)
+    if flag is None:
+        return
+    owner = frame.evaluate(flag.value)
+    stored = taken.heap.get(owner.data) if taken.alive and owner.trait is Trait.SELF else None
+    if stored is not None:
+        frame.update(owner, stored)
+
+
+def _flag(node: ir.If) -> ir.Attribute | None:
+    """The attribute that is asked for, and that the branch sets so that it isn't taken again."""
+    test, ends = node.test, False
+    if isinstance(test, ir.Unary) and test.op == "not":
+        test, ends = test.operand, True
+    if not isinstance(test, ir.Attribute) or not isinstance(test.value, ir.Name):
+        return None
+    for statement in node.body:
+        match statement:
+            case ir.Assign(targets=(ir.Attribute() as target,), value=ir.Constant(value=value)):
+                if value is ends and dotted_name(target) == dotted_name(test):
+                    return test
+    return None
+
+
 _EXPECTS = ("pytest.raises", "pytest.warns", "contextlib.suppress")
 
 
 def _expects_error(frame: Frame, node: ir.Expr) -> bool:
     """`with pytest.raises(...)`, `with self.assertRaises(...)`."""
-    if not isinstance(node, ir.Call):
-        return False
-    if isinstance(node.func, ir.Attribute) and node.func.attr.startswith("assertRaises"):
-        return True
-    return library.dotted(frame, node.func) in _EXPECTS
+    match node:
+        case ir.Call(func=ir.Attribute(attr=attr)) if attr.startswith("assertRaises"):
+            return True
+        case ir.Call(func=func):
+            return library.dotted(frame, func) in _EXPECTS
+    return False
 
 
 def enter(frame: Frame, node: ir.With) -> None:
@@ -210,38 +235,7 @@ def _frees_memory(handler: ir.Handler) -> bool:
 
 def _caught(handler: ir.Handler) -> list[str]:
     """The names of the exceptions that a handler catches; "" for a bare `except:`."""
-    if handler.type is None:
-        return [""]
-    types = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
-    return [last_name(each) for each in types]
-
-
-def _keep_stored(frame: Frame, node: ir.If, taken: State) -> None:
-    """`if self.first: ...; self.first = False`: only the first call takes that branch. Where it
-    isn't taken, an earlier one has stored what it stores."""
-    flag = _flag(node)
-    if flag is None:
-        return
-    owner = frame.evaluate(flag.value)
-    stored = taken.heap.get(owner.data) if taken.alive and owner.trait is Trait.SELF else None
-    if stored is not None:
-        frame.update(owner, stored)
-
-
-def _flag(node: ir.If) -> ir.Attribute | None:
-    """The attribute that is asked for, and that the branch sets so that it isn't taken again."""
-    test, ends = node.test, False
-    if isinstance(test, ir.Unary) and test.op == "not":
-        test, ends = test.operand, True
-    if not isinstance(test, ir.Attribute) or not isinstance(test.value, ir.Name):
-        return None
-    asked = key(test)
-    for statement in node.body:
-        match statement:
-            case ir.Assign(targets=(ir.Attribute() as target,), value=ir.Constant(value=value)):
-                if value is ends and key(target) == asked:
-                    return test
-    return None
+    return [""] if handler.type is None else list(map(last_name, one_or_several(handler.type)))
 
 
 def _asked(node: ir.Match, case: ir.Case) -> ir.Expr | None:

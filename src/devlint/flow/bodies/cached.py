@@ -20,10 +20,16 @@ from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.modules.placement import is_registered
-from devlint.flow.syntax.walk import descendants, first_parameter, nodes_of, self_attribute
+from devlint.flow.syntax.walk import (
+    descendants,
+    first_parameter,
+    is_one_of,
+    nodes_of,
+    self_attribute,
+)
 from devlint.model import ir
 from devlint.model.reports import Hop
-from devlint.model.trees import words
+from devlint.model.trees import one_or_several, words
 
 _LOOKS = frozenset(
     ("len", "hasattr", "getattr", "int", "max", "min", "size", "dim", "numel", "any")
@@ -32,20 +38,20 @@ _LOOKS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
+class _Cache:
     """The branch by which a method keeps what an earlier call has made.
 
-    `reuses`: what was made is used again where the test holds, and not where it doesn't.
+    `reuses`: what was made is used again where its test holds, and not where it doesn't.
     """
 
-    test: ir.If
+    branch: ir.If
     attributes: frozenset[str]
     reuses: bool
 
 
 def tell(info: ClassInfo, method: ir.Function, start: Frame, this: Value) -> None:
     """Run a method, and those that call it, once more as they run where it made nothing."""
-    if not start.recording or info.moves_itself() or info.intercepts():
+    if info.moves_itself() or info.intercepts():
         return
     for cache in _caches(info, method):
         kept = {
@@ -64,7 +70,7 @@ def _runs_once(info: ClassInfo, name: str) -> bool:
     while ahead - seen:
         name = (ahead - seen).pop()
         seen.add(name)
-        if name not in info.methods or not _comes_back(info, info.methods[name]):
+        if not _comes_back(info, info.methods[name]):
             callers = {n for n, m in info.methods.items() if name in info.file.scan(m).self_calls}
             if not callers - {name}:
                 return False
@@ -96,12 +102,12 @@ def _rerun(
     method: ir.Function,
     start: Frame,
     this: Value,
-    cache: Cache,
+    cache: _Cache,
     kept: dict[str, tuple[ir.Stmt, Operand]],
 ) -> None:
     world = start.world
     state = start.fork()
-    found, cached = state.heap[this.data], Step(Sort.CACHED, cache.test)
+    found, cached = state.heap[this.data], Step(Sort.CACHED, cache.branch)
     entries = {
         name: Value(
             Kind.TENSOR, CPU, (info, name), Origin.ATTRIBUTE, operand.value.scalar, trace=cached
@@ -109,33 +115,30 @@ def _rerun(
         for name, (_, operand) in kept.items()
     }
     state.heap[this.data] = replace(found, entries={**found.entries, **entries})
-    around = Frame(
-        world, start.file, state, qualname=start.qualname, role=start.role, scopes=start.scopes,
-        guard=start.guard, recording=True,
-    )  # fmt: skip
+    around = replace(start, state=state)
     before = {name: world.kept.pop((info, name), None) for name in kept}
     mark = len(world.facts)
-    world.reused[cache.test] = cache.reuses
+    world.reused[cache.branch] = cache.reuses
     for each in info.methods.values():
         calls = info.file.scan(each).self_calls
         if each is method or (method.name in calls and each.name != "__init__"):
             run_alone(info.closure_of(each), around, this)
-    del world.reused[cache.test]
+    del world.reused[cache.branch]
     del world.facts[mark:]
     for name, (statement, operand) in kept.items():
         uses = [node for node, _ in world.kept.pop((info, name), [])]
-        if before[name] is not None:
-            world.kept[info, name] = before[name] or []
+        if (met := before[name]) is not None:
+            world.kept[info, name] = met
             continue
-        uses += _given_to_parts(info, method, name, cache.test)
+        uses += _given_to_parts(info, method, name, cache.branch)
         if uses:
-            words = "used by a later call here"
-            hops = tuple(Hop(node, words, Sort.CACHED.value) for node in dict.fromkeys(uses))
+            nodes = dict.fromkeys(uses)
+            hops = tuple(Hop(n, "used by a later call here", Sort.CACHED.value) for n in nodes)
             made = _made_empty(info, name)
             start.record(
                 CachedTensor(
                     made or statement, start.context(), info.node.name, name, statement, operand,
-                    cache.test.test, cache.reuses, hops, empty=made is not None,
+                    cache.branch.test, cache.reuses, hops, empty=made is not None,
                 )
             )  # fmt: skip
 
@@ -176,38 +179,40 @@ def _follows_input(
 def _made_empty(info: ClassInfo, name: str) -> ir.Stmt | None:
     """The statement of the constructor that says that nothing is kept yet: `self.mask = None`."""
     init = info.methods.get("__init__")
+    this = first_parameter(init)
     for statement in init.body if init is not None else ():
         match statement:
-            case ir.Assign(targets=(target,), value=ir.Constant(value=None), annotation=None):
-                if init is not None and self_attribute(target, init.params[0].name) == name:
-                    return statement
+            case ir.Assign(targets=(target,), value=ir.Constant(value=None), annotation=None) if (
+                self_attribute(target, this) == name
+            ):
+                return statement
     return None
 
 
 # --- which branches are caches -------------------------------------------------------------------
 
 
-def _caches(info: ClassInfo, method: ir.Function) -> Iterator[Cache]:
+def _caches(info: ClassInfo, method: ir.Function) -> Iterator[_Cache]:
     scan = info.file.scan
-    if not method.params or not (scan(method).self_stores or scan(method).self_calls):
+    if not (scan(method).self_stores or scan(method).self_calls):
         return
     this = method.params[0].name
     for position, statement in enumerate(method.body):
         if not isinstance(statement, ir.If) or statement.orelse:
             continue
+        before, after = method.body[:position], method.body[position + 1 :]
         stored = _stored(info, statement.body, this)
         reuses = not stored and isinstance(next(reversed(statement.body), None), ir.Return)
         if reuses:
-            stored = _stored(info, method.body[position + 1 :], this)
+            stored = _stored(info, after, this)
         asked = _asked(info.file, statement.test, this) & stored
         if _is_empty_where_used(statement.test, reuses):
             continue
         if asked and not _asks_for_place(method, statement.test):
-            alone = {
-                name for name in stored if _is_stored_there_alone(info, method, statement, name)
-            }
+            outside = () if reuses else (*before, *after)
+            alone = stored - _stored(info, outside, this) - _stored_by_others(info, method)
             if asked <= alone:
-                yield Cache(statement, frozenset(alone), reuses)
+                yield _Cache(statement, frozenset(alone), reuses)
 
 
 def _stored(info: ClassInfo, body: ir.Body, this: str) -> set[str]:
@@ -218,13 +223,12 @@ def _stored(info: ClassInfo, body: ir.Body, this: str) -> set[str]:
         match node:
             case ir.Assign(targets=targets):
                 for target in targets:
-                    parts = target.items if isinstance(target, ir.Display) else (target,)
-                    found |= {attr for part in parts if (attr := self_attribute(part, this))}
+                    found |= {self_attribute(part, this) for part in one_or_several(target)}
             case ir.Call(func=func):
-                called = info.methods.get(self_attribute(func, this) or "")
+                called = info.methods.get(self_attribute(func, this))
                 if called is not None:
                     found |= info.file.scan(called).self_stores
-    return found
+    return found - {""}
 
 
 def _is_empty_where_used(test: ir.Expr, reuses: bool) -> bool:
@@ -245,15 +249,16 @@ def _asked(file: File, test: ir.Expr, this: str) -> set[str]:
     for node in descendants(test):
         match node:
             case ir.Attribute():
-                found.add(self_attribute(node, this) or "")
-            case ir.Call(func=func, args=(first, second, *_)) if name_in(file, func) in _READERS:
-                owner, name = first.value, second.value
-                if (
-                    isinstance(owner, ir.Name)
-                    and owner.id == this
-                    and isinstance(name, ir.Constant)
-                ):
-                    found.add(str(name.value))
+                found.add(self_attribute(node, this))
+            case ir.Call(
+                func=func,
+                args=(
+                    ir.Argument(value=ir.Name(id=owner)),
+                    ir.Argument(value=ir.Constant(value=name)),
+                    *_,
+                ),
+            ) if owner == this and name_in(file, func) in _READERS:
+                found.add(str(name))
     return found - {""}
 
 
@@ -266,33 +271,29 @@ def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
         match node:
             case ir.Name(id=name):
                 names.add(name)
-            case ir.Call(func=ir.Name(id=called) | ir.Attribute(attr=called)):
-                if called not in _LOOKS:
-                    return True
+            case ir.Call(func=ir.Name(id=called) | ir.Attribute(attr=called)) if called in _LOOKS:
+                pass
             case ir.Call():
                 return True
     return any(
         isinstance(node, ir.Assign)
         and node.value is not None
-        and any(isinstance(target, ir.Name) and target.id in names for target in node.targets)
+        and any(is_one_of(target, names) for target in node.targets)
         and any(map(is_about_devices, words(node.value)))
         for node in descendants(method)
     )
 
 
-def _is_stored_there_alone(info: ClassInfo, method: ir.Function, branch: ir.If, name: str) -> bool:
-    """Whether nothing but the constructor and this cache stores an attribute: what resets it may
-    be called wherever the module is moved."""
+def _stored_by_others(info: ClassInfo, method: ir.Function) -> set[str]:
+    """The attributes that more than the constructor, a method and what it calls store: what resets
+    one may be called wherever the module is moved."""
     this = method.params[0].name
     called = {
         self_attribute(node.func, this) for node in descendants(method) if isinstance(node, ir.Call)
     }
-    if name in _stored(info, branch.body, this):
-        outside = tuple(statement for statement in method.body if statement is not branch)
-        if name in _stored(info, outside, this):
-            return False
-    return not any(
-        name in each.file.scan(other).self_stores
+    return {
+        name
         for each, other in info.all_methods()
         if other is not method and other.name != "__init__" and other.name not in called
-    )
+        for name in each.file.scan(other).self_stores
+    }

@@ -24,11 +24,8 @@ def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
     if known is not None:
         return known
     info = ClassInfo(node, frame.file)
-    bases: list[ClassInfo | str] = []
-    for argument in node.bases:
-        if argument.keyword is not None or argument.star:
-            continue
-        bases.append(_base(frame, argument.value))
+    given = [each.value for each in node.bases if each.keyword is None and not each.star]
+    bases = [_base(frame, each) for each in given]
     info.bases = tuple(base for base in bases if base != "builtins.object")
     above = (each for b in info.bases if isinstance(b, ClassInfo) for each in b.lineage())
     info.ancestors = tuple(dict.fromkeys(above))
@@ -44,7 +41,7 @@ def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
 def mark_mixins(classes: Iterable[ClassInfo]) -> None:
     """A class that stands beside an nn.Module among the bases of another is one, as far as its
     methods can tell: `class Layer(nn.Module, Adapted)`."""
-    for info in list(classes):
+    for info in classes:
         for base in info.ancestors if info.is_module else ():
             if not base.is_module and base.file is info.file and base.role is Role.PLAIN:
                 base.is_module = base.open_base = True
@@ -96,20 +93,19 @@ def _is_property(node: ir.Expr) -> bool:
 def _is_module(frame: Frame, info: ClassInfo) -> bool:
     """A base is an nn.Module; or, where a base isn't known, it has a `forward` with inputs, or
     layers."""
-    for base in info.bases:
-        if isinstance(base, ClassInfo):
-            if base.is_module:
-                return True
-        elif is_module_class(base):
-            return True
-        else:
-            row = frame.world.table.get(base)
-            if row is not None and row.kind == "module":
-                return True
+    if any(_is_base_of_modules(frame, base) for base in info.bases):
+        return True
     if not _has_unseen_base(info):
         return False
     registers = any(frame.file.scan(m).registers for m in info.methods.values())
     return registers or _takes_inputs(info) or _holds_layers(frame, info)
+
+
+def _is_base_of_modules(frame: Frame, base: ClassInfo | str) -> bool:
+    if isinstance(base, ClassInfo):
+        return base.is_module
+    row = frame.world.table.get(base)
+    return is_module_class(base) or (row is not None and row.kind == "module")
 
 
 def _takes_inputs(info: ClassInfo) -> bool:
@@ -150,12 +146,8 @@ def _names(info: ClassInfo) -> list[str]:
 def is_named_for_data(info: ClassInfo) -> bool:
     """Whether a class, or one of its bases, has the name of a data set or a transform, or that of
     a sampler, and is gone over."""
-    names = _names(info)
-    if any(means("data", name, "class") for name in names):
-        return True
-    return info.method("__iter__") is not None and any(
-        means("sampler", name, "class") for name in names
-    )
+    meanings = ("data",) if info.method("__iter__") is None else ("data", "sampler")
+    return any(means(meaning, name, "class") for meaning in meanings for name in _names(info))
 
 
 def _role(info: ClassInfo) -> Role:
@@ -165,17 +157,12 @@ def _role(info: ClassInfo) -> Role:
             return base.role
     if any(map(is_managed_class, names)):
         return Role.MANAGED
-    if not info.is_module and is_named_for_data(info):
-        return Role.DATA
     if info.is_module:
         return Role.MODULE
-    if _draws_for_samples(info):
+    if is_named_for_data(info) or _draws_for_samples(info):
         return Role.DATA
-    if info.node.name.startswith("Test") or any("TestCase" in name for name in names):
-        return Role.TEST
-    if is_class_of_tests(info.node):
-        return Role.TEST
-    return Role.PLAIN
+    named = info.node.name.startswith("Test") or any("TestCase" in name for name in names)
+    return Role.TEST if named or is_class_of_tests(info.node) else Role.PLAIN
 
 
 def _draws_for_samples(info: ClassInfo) -> bool:
@@ -215,8 +202,7 @@ def _of_samples(file: File) -> frozenset[str]:
                         by_others.add(node.id)
             info = statement if isinstance(statement, ir.Class) else None
             collates = info is not None and means("collator", info.name, "class")
-            body = (statement,) if info is None else info.body
-            for function in body:
+            for function in (statement,) if info is None else info.body:
                 if isinstance(function, ir.Function):
                     scan = file.scan(function)
                     found |= scan.of_samples
@@ -230,7 +216,7 @@ _DEFINES = (ir.Class, ir.Function, ir.Import, ir.ImportFrom)
 
 
 def is_never_set_up(init: ir.Function) -> bool:
-    """Whether a module's constructor begins with `super(Own).__init__()`: a `super` without an
+    """Whether a module's constructor calls `super(Own).__init__()`: a `super` without an
     object reaches no base, so PyTorch refuses the first parameter, and any call."""
     for statement in init.body:
         match statement:

@@ -1,9 +1,14 @@
-"""Comprehensions: what they make, item by item where what they go through is known so."""
+"""Containers that are spelled out, and comprehensions, which make them item by item where what they
+go through is known so."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from devlint.flow.conditions import narrow
 from devlint.flow.domain.keys import CUDA_AVAILABLE
+from devlint.flow.domain.mixtures import put_together
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import join_objects
 from devlint.flow.domain.traits import Trait
@@ -13,8 +18,64 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import containers, unpacking
 from devlint.model import ir
 
+_KINDS: Mapping[str, Kind] = {
+    "list": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.SET, "dict": Kind.DICT,
+}  # fmt: skip
+
+
+def display(frame: Frame, node: ir.Display) -> Value:
+    """`[a, b]`, `(a, *b)`, `{a, b}`."""
+    values: list[Value] = []
+    spread: list[Value] = []
+    for item in node.items:
+        if isinstance(item, ir.Starred):
+            value = frame.evaluate(item.value)
+            found = frame.object(value) if value.kind in (Kind.LIST, Kind.TUPLE) else None
+            if found is not None and found.items is not None:
+                values.extend(found.items)
+            else:
+                spread.append(unpacking.element_of(frame, value))
+        else:
+            values.append(frame.evaluate(item))
+    if spread:
+        parts = values + spread
+        found = Object(element=put_together(parts) or join_all(parts))
+    else:
+        found = Object(items=tuple(values))
+    return Value(_KINDS[node.kind], data=frame.allocate(node, found))
+
+
+def mapping(frame: Frame, node: ir.Mapping) -> Value:
+    """`{"a": b, **c}`."""
+    found = Object(items=())
+    entries: dict[str, Value] = {}
+    others: list[Value] = []
+    for key, item in node.items:
+        value = frame.evaluate(item)
+        if key is None:
+            found, entries = found.with_entries(entries), {}
+            frame.world.step(len(found.entries))
+            merged = frame.object(value)
+            if merged is not None and value.kind is Kind.DICT:
+                found = found.with_entries(merged.entries, merged.unsure)
+                if merged.items is None:
+                    others.append(merged.element)
+            else:  # it may override what stands before it
+                others.extend((*found.entries.values(), unpacking.part_of_any(value)))
+                found = Object()
+            continue
+        frame.evaluate(key)
+        if isinstance(key, ir.Constant) and isinstance(key.value, str):
+            entries[key.value] = value
+        else:
+            others.append(value)
+    found = found.with_entries(entries)
+    found = replace(found, items=None if others else (), element=join_all(others))
+    return Value(Kind.DICT, data=frame.allocate(node, found))
+
 
 def comprehension(frame: Frame, node: ir.Comprehension) -> Value:
+    """`[f(x) for x in xs]` and its like."""
     outside = frame.state
     frame.state = frame.fork(outside)
     source = frame.evaluate(node.clauses[0].iter)
@@ -32,8 +93,7 @@ def comprehension(frame: Frame, node: ir.Comprehension) -> Value:
             frame.state.heap[ref] = found if maybe is None else join_objects(maybe, found)
     if node.kind == "generator":
         return containers.lazily(frame, node, made)
-    kind = {"set": Kind.SET, "dict": Kind.DICT}.get(node.kind, Kind.LIST)
-    return Value(kind, data=frame.allocate(node, made))
+    return Value(_KINDS[node.kind], data=frame.allocate(node, made))
 
 
 def _is_plain(node: ir.Comprehension) -> bool:

@@ -5,12 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from devlint.flow.bodies.classes import declare_class
-from devlint.flow.conditions.guards import (
-    COMPILES,
-    FOR_ACCELERATORS,
-    guard_of,
-    needs_accelerator,
-)
+from devlint.flow.conditions.guards import COMPILES, FOR_ACCELERATORS, guard_of, needs_accelerator
 from devlint.flow.devices.named import use_device
 from devlint.flow.domain.lattice import CPU
 from devlint.flow.domain.state import State
@@ -69,12 +64,11 @@ def _defaults(frame: Frame, node: ir.Function) -> None:
         frame.default_of = parameter.name
         value = frame.evaluate(parameter.default)
         frame.default_of = ""
-        text = value.data if value.kind is Kind.STRING else None
-        if isinstance(text, str) and value.device != CPU and frame.tells:
-            if means("a-device", parameter.name, "parameter"):
-                frame.guard = around  # it is used where the function runs
-                use_device(frame, parameter.default, value, via="default")
-                frame.guard = before
+        named = value.kind is Kind.STRING and isinstance(value.data, str) and value.device != CPU
+        if named and frame.tells and means("a-device", parameter.name, "parameter"):
+            frame.guard = around  # it is used where the function runs
+            use_device(frame, parameter.default, value, via="default")
+            frame.guard = before
 
 
 _TRANSPARENT = frozenset(
@@ -118,7 +112,7 @@ def _is_fixture(frame: Frame, decorator: ir.Expr) -> bool:
 
 def define_class(frame: Frame, node: ir.Class) -> None:
     decorators = _decorate(frame, node)
-    info: ClassInfo = declare_class(frame, node)
+    info = declare_class(frame, node)
     info.guard = guard_of(frame.guard, node.decorators, frame)
     if info.guard is Guard.NONE and means("for-cuda", node.name, "class"):
         info.guard = Guard.CHOSEN

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from devlint.flow.bodies import returns
-from devlint.flow.bodies.comprehensions import comprehension
+from devlint.flow.bodies import comprehensions
 from devlint.flow.calls import calls
 from devlint.flow.conditions import choices, fallbacks, implications, narrow, questions
 from devlint.flow.conditions.settled import settled, undecided
 from devlint.flow.devices.named import string_value
-from devlint.flow.domain.mixtures import put_together
 from devlint.flow.domain.paths import path_value
-from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
@@ -24,13 +20,7 @@ from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, library_value
 from devlint.flow.frames.record import Record
-from devlint.flow.operations import (
-    arrivals,
-    attributes,
-    operators,
-    placeholders,
-    unpacking,
-)
+from devlint.flow.operations import arrivals, attributes, operators, placeholders, unpacking
 from devlint.model import ir
 
 
@@ -172,15 +162,15 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     test = undecided(frame, node.test)
     key = implications.parting(frame, test)
     outside = frame.state
-    branches = []
+    ends = []
     for holds, branch in ((True, node.body), (False, node.orelse)):
         frame.state = frame.fork(outside)
         narrow.assume(frame, test, holds)
-        branches.append((evaluate(frame, branch), frame.state))
+        ends.append((evaluate(frame, branch), frame.state))
+    (yes, after_yes), (no, after_no) = ends
     frame.state = outside
-    frame.state = choices.merge_states(frame, branches[0][1], branches[1][1], key, test)
+    frame.state = choices.merge_states(frame, after_yes, after_no, key, test)
     frame.state.known = dict(outside.known)
-    yes, no = branches[0][0], branches[1][0]
     questions.note_built(frame, test, yes)
     if yes.kind in TENSORS and narrow.leaves_the_rest(frame, test, node.orelse):
         return yes
@@ -192,56 +182,6 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
 
 
 _NAME_DEVICES = {Kind.STRING, Kind.DEVICE}
-
-
-def _display(frame: Frame, node: ir.Display) -> Value:
-    values: list[Value] = []
-    spread: list[Value] = []
-    for item in node.items:
-        if isinstance(item, ir.Starred):
-            value = evaluate(frame, item.value)
-            found = frame.object(value) if value.kind in (Kind.LIST, Kind.TUPLE) else None
-            if found is not None and found.items is not None:
-                values.extend(found.items)
-            else:
-                spread.append(unpacking.element_of(frame, value))
-        else:
-            values.append(evaluate(frame, item))
-    kind = {"list": Kind.LIST, "tuple": Kind.TUPLE}.get(node.kind, Kind.SET)
-    if spread:
-        parts = values + spread
-        found = Object(element=put_together(parts) or join_all(parts))
-    else:
-        found = Object(items=tuple(values))
-    return Value(kind, data=frame.allocate(node, found))
-
-
-def _mapping(frame: Frame, node: ir.Mapping) -> Value:
-    found = Object(items=())
-    entries: dict[str, Value] = {}
-    others: list[Value] = []
-    for key, item in node.items:
-        value = evaluate(frame, item)
-        if key is None:
-            found, entries = found.with_entries(entries), {}
-            frame.world.step(len(found.entries))
-            merged = frame.object(value)
-            if merged is not None and value.kind is Kind.DICT:
-                found = found.with_entries(merged.entries, merged.unsure)
-                if merged.items is None:
-                    others.append(merged.element)
-            else:  # it may override what stands before it
-                others.extend((*found.entries.values(), unpacking.part_of_any(value)))
-                found = Object()
-            continue
-        evaluate(frame, key)
-        if isinstance(key, ir.Constant) and isinstance(key.value, str):
-            entries[key.value] = value
-        else:
-            others.append(value)
-    found = found.with_entries(entries)
-    found = replace(found, items=None if others else (), element=join_all(others))
-    return Value(Kind.DICT, data=frame.allocate(node, found))
 
 
 def _lambda(frame: Frame, node: ir.Lambda) -> Value:
@@ -276,7 +216,7 @@ def _await(frame: Frame, node: ir.Await) -> Value:
 
 def _yield(frame: Frame, node: ir.Yield) -> Value:
     value = NONE if node.value is None else evaluate(frame, node.value)
-    returns.note_yielded(frame, node, value)
+    frame.yielded.append(unpacking.element_of(frame, value) if node.delegate else value)
     frame.state.wait()  # what gets it may wait
     return NOTHING
 
@@ -298,9 +238,9 @@ EVALUATORS: dict[type, Callable[[Frame, Any], Value]] = {
     ir.Boolean: _boolean,
     ir.Compare: _compare,
     ir.Conditional: _conditional,
-    ir.Display: _display,
-    ir.Mapping: _mapping,
-    ir.Comprehension: comprehension,
+    ir.Display: comprehensions.display,
+    ir.Mapping: comprehensions.mapping,
+    ir.Comprehension: comprehensions.comprehension,
     ir.Lambda: _lambda,
     ir.Walrus: _walrus,
     ir.Starred: _starred,

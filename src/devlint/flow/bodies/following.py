@@ -1,7 +1,11 @@
-"""Which calls are followed: all but those that lead back to what is running."""
+"""Which calls are followed: all but those that lead back to what is running, or nowhere."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from devlint.flow.domain.paths import Path
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
@@ -11,6 +15,7 @@ _MOST_RECURSIVE = 2
 """Of functions that call each other, no more are followed from one to the next."""
 _MOST_NESTED = 3
 """So many lists in lists are followed by a function that calls itself with their parts."""
+_UNINFORMATIVE = (Kind.UNKNOWN, Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.DTYPE)
 
 
 def can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> bool:
@@ -43,3 +48,29 @@ def _goes_into_parts(around: Frame, closure: Closure, positional: list[Value]) -
         return False
     part = positional[0]
     return part.kind is Kind.TENSOR or (part.kind.is_container and part.data != given.data)
+
+
+def leads_nowhere(
+    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
+) -> bool:
+    """Whether a function neither answers nor changes anything, and is given nothing that its own
+    run doesn't know: then there is nothing to learn from following the call."""
+    if isinstance(closure.node, ir.Lambda) or closure.file.scan(closure.node).answers:
+        return False
+    given = [*positional, *keywords.values()]
+    if closure.owner is not None and positional:
+        given[0:1] = _of_object(frame, positional[0])
+    return all(value.kind in _UNINFORMATIVE and not _tells(frame, value) for value in given)
+
+
+def _tells(frame: Frame, value: Value) -> bool:
+    """Whether something was stored in an object of which nothing else is known."""
+    text = value.data.text if isinstance(value.data, Path) else ""
+    return bool(text) and any(path.startswith(f"{text}.") for path in frame.state.paths)
+
+
+def _of_object(frame: Frame, receiver: Value) -> Iterable[Value]:
+    """What an object holds that this function has made: its class doesn't know what that is."""
+    found = frame.object(receiver)
+    made_here = receiver.kind is Kind.INSTANCE and receiver.trait is not Trait.SELF
+    return found.entries.values() if found is not None and made_here else ()

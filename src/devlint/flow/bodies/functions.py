@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from devlint.flow.bodies import returns
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import role_of
-from devlint.flow.bodies.following import can_be_followed
-from devlint.flow.bodies.parameters import bind_parameters, has_plain_default, is_tensor_name
+from devlint.flow.bodies.following import can_be_followed, leads_nowhere
+from devlint.flow.bodies.parameters import assume_parameters, may_be_tensor
 from devlint.flow.bodies.reachable import left_behind
 from devlint.flow.bodies.statements import run
 from devlint.flow.bodies.summaries import entry_of, instantiate, summary_of
@@ -46,7 +44,7 @@ def invoke(
         _forget(frame, closure, positional, keywords)
         return NOTHING
     is_part = frame.has_part(closure)
-    if not is_part and _leads_nowhere(frame, closure, positional, keywords):
+    if not is_part and leads_nowhere(frame, closure, positional, keywords):
         frame.state.wait()
         return NONE
     if closure.file is not frame.file:  # what is known here isn't known there
@@ -95,7 +93,7 @@ def _run_here(
     )  # fmt: skip
     unpacking.bind_parameters(
         inner, closure.node.params, positional, keywords,
-        lambda parameter, value: _proved(inner, closure.node, parameter, value or NOTHING),
+        lambda parameter, value: _proved(inner, parameter, value or NOTHING),
     )  # fmt: skip
     _settle_absence(frame, inner)
     mark = len(frame.world.facts)
@@ -152,37 +150,6 @@ def _as_known(frame: Frame, value: Value) -> Value:
     return value.but(device=frame.state.simplify(value.device))
 
 
-def _leads_nowhere(
-    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
-) -> bool:
-    """Whether a function neither answers nor changes anything, and is given nothing that its own
-    run doesn't know: then there is nothing to learn from following the call."""
-    if isinstance(closure.node, ir.Lambda) or closure.file.scan(closure.node).answers:
-        return False
-    given = [*positional, *keywords.values()]
-    if closure.owner is not None and positional:
-        given[0:1] = _of_object(frame, positional[0])
-    if any(_tells(frame, value) for value in given):
-        return False
-    return all(value.kind in _UNINFORMATIVE for value in given)
-
-
-def _tells(frame: Frame, value: Value) -> bool:
-    """Whether something was stored in an object of which nothing else is known."""
-    text = value.data.text if isinstance(value.data, Path) else ""
-    return bool(text) and any(path.startswith(f"{text}.") for path in frame.state.paths)
-
-
-def _of_object(frame: Frame, receiver: Value) -> Iterable[Value]:
-    """What an object holds that this function has made: its class doesn't know what that is."""
-    found = frame.object(receiver)
-    made_here = receiver.kind is Kind.INSTANCE and receiver.trait is not Trait.SELF
-    return found.entries.values() if found is not None and made_here else ()
-
-
-_UNINFORMATIVE = (Kind.UNKNOWN, Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.DTYPE)
-
-
 def _forget(
     frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
 ) -> None:
@@ -202,17 +169,15 @@ def _forget(
             forget_optimizer(frame, value)
 
 
-def _proved(
-    frame: Frame, function: ir.Function | ir.Lambda, parameter: ir.Parameter, value: Value
-) -> Value:
+def _proved(frame: Frame, parameter: ir.Parameter, value: Value) -> Value:
     """An argument of which only the identity is known, with what the function itself proves."""
     if value.kind is not Kind.UNKNOWN or value.trait:
         return value
     if parameter.annotation is not None and (value is NOTHING or isinstance(value.data, Path)):
         return annotated(frame, parameter.annotation, value)
-    if isinstance(function, ir.Function) and is_tensor_name(parameter.name):
-        scan = frame.file.scan(function)
-        if parameter.name in scan.tensors - scan.data and not has_plain_default(parameter):
+    if isinstance(frame.function, ir.Function) and may_be_tensor(parameter):
+        scan = frame.file.scan(frame.function)
+        if parameter.name in scan.tensors - scan.data:
             return given_tensor(value.data, Sort.TENSOR_BY_USE, parameter)
     return value
 
@@ -284,10 +249,9 @@ def run_alone(
         or starts_on_cuda(frame, function)
     ):
         frame.guard = Guard.CHOSEN
-    bind_parameters(frame, function, receiver, while_made)
+    assume_parameters(frame, function, receiver, while_made)
     _record_parameters(frame, function)
-    world = frame.world
-    mark = len(world.facts)
+    mark = len(frame.world.facts)
     _run(frame)
     _tell(frame, mark)
     return frame

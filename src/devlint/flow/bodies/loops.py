@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 
 from devlint.flow.conditions import narrow, questions
 from devlint.flow.domain.keys import CUDA_AVAILABLE
@@ -53,21 +53,16 @@ def for_loop(frame: Frame, node: ir.For) -> None:
 
 def _run_each(frame: Frame, node: ir.For, items: Sequence[Value]) -> None:
     """Run a body for each of the items that are known, one after the other."""
-    outer, around = (frame.breaks, frame.continues), frame.loop
-    frame.loop = node
     state, exits = frame.state, list[State]()
     for item in items:
-        state, left = _round(
-            frame, partial(frame.world.store, frame, node.target, item), node, state
-        )
+        enter = partial(frame.world.store, frame, node.target, item)
+        state, left = _round(frame, enter, node, state)
         exits += left
         if not state.alive:
             break
-    frame.breaks, frame.continues = outer
-    frame.loop, frame.state = around, state
+    frame.state = state
     frame.run(node.orelse)
-    for each in exits:
-        frame.state = join_states(frame.state, each)
+    frame.state = reduce(join_states, exits, frame.state)
 
 
 def _loop(
@@ -78,8 +73,6 @@ def _loop(
     has left and nothing else: not what stood before. What hasn't settled after a few rounds is
     unknown."""
     before = frame.state
-    outer = (frame.breaks, frame.continues)
-    around, frame.loop = frame.loop, node
     head, first = _round(frame, enter, node, before)
     exits = first
     facts, mark = frame.world.facts, len(frame.world.facts)
@@ -97,16 +90,13 @@ def _loop(
         head = done if number < _MOST_ROUNDS - 2 else widened(head, done)
         if stable:
             break
-    frame.breaks, frame.continues = outer
-    frame.loop = around
     frame.state = frame.fork(head if runs else before)
-    if _is_endless(node):
-        frame.state.alive = False
+    if isinstance(node, ir.While) and isinstance(node.test, ir.Constant):
+        frame.state.alive = False  # nothing but a `break` leads out of it
     else:
         frame.state = join_states(frame.state, head)
         frame.run(node.orelse)
-    for state in exits:
-        frame.state = join_states(frame.state, state)
+    frame.state = reduce(join_states, exits, frame.state)
 
 
 def _tells_all(frame: Frame, node: ir.For | ir.While, before: State, after: State) -> bool:
@@ -117,20 +107,15 @@ def _tells_all(frame: Frame, node: ir.For | ir.While, before: State, after: Stat
     return rounds.tells_all(reads, before, after)
 
 
-def _is_endless(node: ir.For | ir.While) -> bool:
-    """`while True`: nothing but a `break` leads out of it."""
-    return isinstance(node, ir.While) and isinstance(node.test, ir.Constant)
-
-
 def _round(
     frame: Frame, enter: Callable[[], None], node: ir.For | ir.While, head: State
 ) -> tuple[State, list[State]]:
     """Run a loop's body once: the state that the next round meets, and those that leave it."""
-    frame.breaks, frame.continues = [], []
+    around = frame.breaks, frame.continues, frame.loop
+    frame.breaks, frame.continues, frame.loop = [], [], node
     frame.state = frame.fork(head)
     enter()
     frame.run(node.body)
-    end = frame.state
-    for state in frame.continues:
-        end = join_states(end, state)
-    return end, frame.breaks
+    end, left = reduce(join_states, frame.continues, frame.state), frame.breaks
+    frame.breaks, frame.continues, frame.loop = around
+    return end, left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 from devlint.flow.bodies import cached, unregistered
 from devlint.flow.bodies.annotations import annotated
@@ -22,7 +23,7 @@ from devlint.flow.calls.callers import (
     is_trying_itself,
 )
 from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, IS_NONE
-from devlint.flow.domain.lattice import UNKNOWN, Device, conditions, join, only_host
+from devlint.flow.domain.lattice import UNKNOWN, conditions, join, only_host
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.traits import REGISTERED, Trait
@@ -34,7 +35,7 @@ from devlint.flow.frames.files import CONSTRUCTORS, OWN_MOVES, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.frames.protocols import runs_again
-from devlint.flow.modules import optimizers
+from devlint.flow.modules import optimizers, stale
 from devlint.flow.modules.asked import as_methods_ask
 from devlint.flow.modules.inherited import inherited
 from devlint.flow.modules.placement import as_users_choose
@@ -44,7 +45,6 @@ from devlint.flow.modules.rewritten import (
     forget_tested,
     is_of_one_test,
 )
-from devlint.flow.modules.stale import forget_devices, tell
 from devlint.flow.syntax.parts import is_private
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
@@ -77,18 +77,18 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     start = _after_setup(info, around, start, this)
     if info.is_module:
         register(info, start, this)
-        gather(info, start, silenced(start), this)
+        gather(info, start, this)
     elif info.is_open:
         leave_open(start, this)
     made_with = _run_while_made(info)
-    for name, method in _callers_first(info):
+    for method in _callers_first(info):
         if init is not None and init[1] is method:
             continue
-        if is_out_of_use(info, name) or method in around.world.followed:
+        if is_out_of_use(info, method.name) or method in around.world.followed:
             continue
-        early = name in made_with
-        receiver = receiver_of(info, method, this)
-        on_host = is_exporting(info, name) or is_trying_itself(info, method)
+        early = method.name in made_with
+        receiver = _receiver_of(info, method, this)
+        on_host = is_exporting(info, method.name) or is_trying_itself(info, method)
         known = {ALL_ON_HOST: True} if on_host else None
         own = run_alone(
             info.closure_of(method), made if early else start, receiver, known, while_made=early
@@ -99,7 +99,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     for base, name in inherited(info, start, this):
         run_alone(info.closure_of(base.methods[name], base), start, this, inherited=True)
     tell_kept_tensors(info, start)
-    tell(info, start)
+    stale.tell(info, start)
 
 
 def _raises(function: ir.Function) -> bool:
@@ -118,7 +118,7 @@ def _store_fields(info: ClassInfo, around: Frame, this: Value) -> None:
     around.state.heap[this.data] = replace(found, entries=tensors)
 
 
-def _callers_first(info: ClassInfo) -> list[tuple[str, ir.Function]]:
+def _callers_first(info: ClassInfo) -> list[ir.Function]:
     """The methods in an order in which each comes after those that call it, which tell of it; the
     private ones late. Nobody calls setters by name."""
     calls = {name: info.file.scan(method).self_calls for name, method in info.methods.items()}
@@ -135,8 +135,7 @@ def _callers_first(info: ClassInfo) -> list[tuple[str, ir.Function]]:
 
     for name in sorted(calls, key=lambda name: (is_private(name), name in called), reverse=True):
         visit(name)
-    late = [(name, info.methods[name]) for name in reversed(called_first)]
-    return [*info.setters.items(), *late]
+    return [*info.setters.values(), *(info.methods[name] for name in reversed(called_first))]
 
 
 def _known_of_object(around: Frame, made: Frame) -> dict[str, bool]:
@@ -148,7 +147,7 @@ def _known_of_object(around: Frame, made: Frame) -> dict[str, bool]:
     return known
 
 
-def receiver_of(info: ClassInfo, method: ir.Function, this: Value) -> Value | None:
+def _receiver_of(info: ClassInfo, method: ir.Function, this: Value) -> Value | None:
     """What the first parameter of a method is: the object, its class, or nothing special."""
     names = {name_in(info.file, decorator) for decorator in method.decorators}
     if "builtins.staticmethod" in names:
@@ -162,10 +161,7 @@ def _where_defined(info: ClassInfo, around: Frame) -> Frame:
         return around
     state = around.fork()
     state.known.update(info.known)
-    return Frame(
-        around.world, around.file, state, role=around.role, guard=around.guard,
-        recording=around.recording,
-    )  # fmt: skip
+    return replace(around, state=state)
 
 
 def _receiver(info: ClassInfo, around: Frame) -> Value:
@@ -184,21 +180,15 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
     for, its file tells.
     """
     role = around.role if info.role is Role.PLAIN else info.role
-    merged = Frame(
-        around.world, around.file, start.fork(), qualname=around.qualname, role=role,
-        scopes=around.scopes, guard=around.guard, recording=around.recording, owner=None,
-    )  # fmt: skip
-    merged.state.env = {}
-    merged.state.alive = True
-    ready = silenced(start)
-    ready.state = start.fork()
+    merged = replace(around, state=_without_names(start), role=role)
+    ready = Frame(start.world, start.file, _without_names(start), role=start.role, recording=False)
     if info.is_module:
         place_parts(info, ready, this)
     before = ready.state.heap
     changed: dict[object, list[Object]] = {}
-    setups = [m for n, m in info.methods.items() if _sets_up(info, n, m)]
-    for method in setups[:_SETUP_ROUNDS]:
-        ended = run_alone(info.closure_of(method), silenced(ready), this)
+    setups = [m for m in info.methods.values() if _sets_up(info, m)][:_SETUP_ROUNDS]
+    for method in setups:
+        ended = run_alone(info.closure_of(method), ready, this)
         for ref in ended.state.heap.written:
             found = ended.state.heap[ref]
             if method.name == "cuda":
@@ -209,25 +199,24 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
                 merged.state.heap[ref] = found
     for ref, ends in changed.items():
         merged.state.heap[ref] = _merge(info, before[ref], ends, ref == this.data)
-    forget_devices(info, merged, this, setups[:_SETUP_ROUNDS])
-    forget_rewritten(info, merged, this, setups[:_SETUP_ROUNDS])
+    stale.forget_devices(info, merged, this, setups)
+    forget_rewritten(info, merged, this, setups)
     forget_tested(info, merged, this)
     forget_moved(info, merged, this)
     return merged
 
 
-def silenced(frame: Frame) -> Frame:
-    """The same frame, recording nothing."""
-    return Frame(
-        frame.world, frame.file,
-        State({}, frame.state.heap, dict(frame.state.known), frame.state.default),
-        role=frame.role, scopes=frame.scopes, guard=frame.guard, recording=False,
-    )  # fmt: skip
+def _without_names(frame: Frame) -> State:
+    """What a frame leaves to others: all but its own names."""
+    state = frame.fork()
+    state.env, state.alive = {}, True
+    return state
 
 
-def _sets_up(info: ClassInfo, name: str, method: ir.Function) -> bool:
+def _sets_up(info: ClassInfo, method: ir.Function) -> bool:
     """Whether a method stores or moves something that others find. What the constructor calls has
     been followed there, and what comes after that call counts."""
+    name = method.name
     if name in (*CONSTRUCTORS, "forward") or is_of_one_test(info, method):
         return False
     if info.file.parts.get(name) is method:
@@ -253,32 +242,23 @@ def _unreleased(value: Value) -> Value:
 
 
 def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -> Object:
-    device: Device = before.device
+    """What is known of the object itself, or of one that it holds, after methods that set up."""
     moved = [end for end in ends if end.device != before.device and not only_host(end.device)]
-    if moved:
-        device = moved[0].device
-        for end in moved[1:]:
-            device = join(device, end.device)
+    device = reduce(join, (end.device for end in moved)) if moved else before.device
     entries = dict(before.entries)
-    for end in ends:
+    for end in ends if is_self else moved:
         for name, value in end.entries.items():
             known = entries.get(name)
-            if known is not None:
+            if not is_self:
+                if known is not None and value.trait in REGISTERED:  # it has gone with its module
+                    entries[name] = value.but(device=device)
+            elif known is not None:
                 entries[name] = _where_it_is(join_values(known, _unreleased(value)))
-            elif not info.is_open:
-                entries[name] = _unreleased(
-                    value
-                )  # else a base that isn't seen may have set it before
-    kept = dict(before.entries)
-    for end in moved:  # what is registered has gone with its module
-        for name, value in end.entries.items():
-            if name in kept and value.trait in REGISTERED:
-                kept[name] = value.but(device=device)
+            elif not info.is_open:  # else a base that isn't seen may have set it before
+                entries[name] = _unreleased(value)
     trace = moved[0].trace if moved else before.trace
-    return replace(
-        before, device=device, entries=entries if is_self else kept, trace=trace,
-        guarded=any(end.guarded for end in moved),
-    )  # fmt: skip
+    guarded = any(end.guarded for end in moved)
+    return replace(before, device=device, entries=entries, trace=trace, guarded=guarded)
 
 
 _FOR_ALL = ("forward", "train", *OWN_MOVES)

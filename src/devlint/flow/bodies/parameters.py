@@ -20,9 +20,11 @@ from devlint.policy import means
 from devlint.torchapi.effects import Effect
 
 
-def bind_parameters(
+def assume_parameters(
     frame: Frame, function: ir.Function, receiver: Value | None, while_made: bool
 ) -> None:
+    """Bind the parameters of a function that runs on its own to what their annotations, defaults,
+    names and uses say, and the calls in the file. `while_made`: only a constructor calls it."""
     scan = frame.file.scan(function)
     tensors = scan.tensors - scan.data - scan.modules
     owner = frame.owner
@@ -34,10 +36,13 @@ def bind_parameters(
     any_given = not while_made and _may_be_given_accelerators(frame, function)
     for position, parameter in enumerate(params):
         name = parameter.name
-        given = any_given and may_be_given(frame, function, name)
-        given = given and not means("host-number", name, "parameter")
-        given = given and not _is_made_on_host(frame, parameter.default)
-        given = given and name not in scan.columns
+        given = (
+            any_given
+            and may_be_given(frame, function, name)
+            and not means("host-number", name, "parameter")
+            and not _is_made_on_host(frame, parameter.default)
+            and name not in scan.columns
+        )
         told = setting(frame, function, name)
         if position == 0 and receiver is not None:
             value = receiver
@@ -59,7 +64,7 @@ def bind_parameters(
             value = loader(frame, parameter, name, row)
             if False in frame.world.brought.get((frame.file.path, frame.qualname, name), ()):
                 value = NOTHING  # a call gives one that yields tensors of an accelerator
-        elif name in tensors and not has_plain_default(parameter) and is_tensor_name(name):
+        elif name in tensors and may_be_tensor(parameter):
             value = given_tensor(Path(name, given), Sort.TENSOR_BY_USE, parameter)
         else:
             value = path_value(name, given)
@@ -109,11 +114,6 @@ def _called_default(frame: Frame, parameter: ir.Parameter) -> Value | None:
     return value if isinstance(value.data, (Closure, ClassInfo)) else None
 
 
-def is_tensor_name(name: str) -> bool:
-    """Whether a parameter of that name may be a tensor."""
-    return not means("no-tensor", name, "parameter")
-
-
 def _rest(frame: Frame, parameter: ir.Parameter, given: bool) -> Value:
     """What comes in by `*xs`, each as its annotation says (`*layers: nn.Module`)."""
     if parameter.kind == "**":
@@ -124,7 +124,9 @@ def _rest(frame: Frame, parameter: ir.Parameter, given: bool) -> Value:
     return Value(Kind.TUPLE, data=frame.allocate(parameter, Object(element=element)))
 
 
-def has_plain_default(parameter: ir.Parameter) -> bool:
-    """A default that is a number, a string or a truth value: no tensor parameter."""
+def may_be_tensor(parameter: ir.Parameter) -> bool:
+    """Whether neither its default, a number, a string or a truth value, nor its name speaks against
+    a tensor."""
     default = parameter.default
-    return isinstance(default, ir.Constant) and default.value is not None
+    plain = isinstance(default, ir.Constant) and default.value is not None
+    return not plain and not means("no-tensor", parameter.name, "parameter")

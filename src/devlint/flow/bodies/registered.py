@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from devlint.flow.bodies import unregistered
 from devlint.flow.bodies.functions import run_alone
+from devlint.flow.bodies.registrations import is_registered_elsewhere
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import THE_MODULE, UNKNOWN, Symbol, only_host
 from devlint.flow.domain.state import Object
@@ -38,8 +39,7 @@ def register(info: ClassInfo, frame: Frame, this: Value) -> None:
         if value.kind.is_container:
             unregistered.tell(info, frame, name, value)
         if value.trait is Trait.PERHAPS:
-            stays = not info.moves_itself()
-            stays = stays and not is_asked_about(info, name)
+            stays = not (info.moves_itself() or is_asked_about(info, name))
             value = value.but(data=(info, name)) if stays else NOTHING
         else:
             value = as_kept(info, name, value)
@@ -70,8 +70,11 @@ def leave_open(frame: Frame, this: Value) -> None:
     for value in found.entries.values():
         if value.kind is Kind.MODULE and only_host(held_place(frame, value)):
             place_module(frame, value, UNKNOWN)
-    left = {n: v for n, v in found.entries.items() if is_registered(v) and only_host(v.device)}
-    moved = {name: value.but(device=UNKNOWN) for name, value in left.items()}
+    moved = {
+        name: value.but(device=UNKNOWN)
+        for name, value in found.entries.items()
+        if is_registered(value) and only_host(value.device)
+    }
     frame.state.heap[this.data] = replace(found, entries={**found.entries, **moved})
 
 
@@ -92,11 +95,11 @@ def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value
         inside = NOTHING if found is None else found.elements()
         rows = frame.object(inside) if inside.kind.is_container else None
         if found is not None and inside.kind is Kind.MODULE:
-            along = unregistered.is_registered_elsewhere(info, frame, name, found)
+            along = is_registered_elsewhere(info, frame, name, found)
             for each in found.inside:
                 place_module(frame, each, THE_MODULE if along else UNKNOWN, moves)
         elif rows is not None and rows.elements().kind is Kind.MODULE:
-            if unregistered.is_registered_elsewhere(info, frame, name, rows):
+            if is_registered_elsewhere(info, frame, name, rows):
                 place_module(frame, value, THE_MODULE, moves)
     return value
 
@@ -111,13 +114,12 @@ def tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
     if info.moves_itself():
         return
     for (owner, name), uses in frame.world.kept.items():
-        if owner is not info or not frame.recording:
+        if owner is not info:
             continue
         stores = frame.world.stores.get((owner, name)) or frame.world.inherited.get(
             (owner, name), []
         )
-        seen: dict[ir.Node, str] = dict(uses)
-        hops = tuple(Hop(node, words, Sort.ATTRIBUTE.value) for node, words in seen.items())
+        hops = tuple(Hop(node, text, Sort.ATTRIBUTE.value) for node, text in dict(uses).items())
         tensors = [(s, operand) for s, operand in stores if operand.kind is Kind.TENSOR]
         tensors.sort(key=lambda store: (is_registered(store[1].value), store[1].origin not in MADE))
         for statement, operand in tensors[:1]:
@@ -147,7 +149,7 @@ def _moves_in_place(statement: ir.Stmt, this: str, name: str) -> bool:
     return False
 
 
-def gather(info: ClassInfo, start: Frame, silent: Frame, this: Value) -> None:
+def gather(info: ClassInfo, start: Frame, this: Value) -> None:
     """What such a list holds in the other methods: tensors that follow the module, as long as all
     that any method adds to it does."""
     heap = start.state.heap
@@ -156,6 +158,7 @@ def gather(info: ClassInfo, start: Frame, silent: Frame, this: Value) -> None:
         for name, value in heap[this.data].entries.items()
         if value.kind is Kind.LIST and _is_empty(heap.get(value.data))
     }
+    silent = replace(start, recording=False)
     added: dict[str, list[Value]] = {}
     for method in info.methods.values() if empty else ():
         if filled := info.file.scan(method).self_fills & empty.keys():

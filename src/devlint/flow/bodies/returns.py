@@ -15,7 +15,6 @@ from devlint.flow.frames import protocols
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
-from devlint.flow.operations import unpacking
 from devlint.flow.operations.containers import lazily
 from devlint.model import ir
 from devlint.model.trees import called
@@ -45,11 +44,6 @@ def together(ends: list[End], settled: frozenset[str] = _BESIDE) -> End:
 def is_generator(closure: Closure) -> bool:
     """Whether a call of a function runs nothing of it yet."""
     return isinstance(closure.node, ir.Function) and closure.file.scan(closure.node).yields
-
-
-def note_yielded(frame: Frame, node: ir.Yield, value: Value) -> None:
-    """Remember what a function gives to whoever iterates."""
-    frame.yielded.append(unpacking.element_of(frame, value) if node.delegate else value)
 
 
 def elements(frame: Frame, node: ir.Expr, inner: Frame) -> Value:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from devlint.flow.bodies import branches, definitions, loops
-from devlint.flow.bodies.annotations import annotated, loader_by_name
+from devlint.flow.bodies.annotations import annotated, loader
 from devlint.flow.conditions import narrow, questions
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import names_backend_of_cuda
@@ -24,6 +24,8 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, containers, meet, operators, stores, unpacking
 from devlint.flow.operations.siblings import beside_moved
 from devlint.model import ir
+from devlint.model.trees import words
+from devlint.policy import means
 
 
 def run(frame: Frame, body: ir.Body) -> None:
@@ -86,20 +88,36 @@ def store(frame: Frame, target: ir.Expr, value: Value, statement: ir.Stmt | None
     """Write a value into a target."""
     if isinstance(target, ir.Name):
         if isinstance(statement, ir.Assign) and statement.value is not None:
-            value = loader_by_name(frame, target, value, statement.value)
+            value = _loader_by_name(frame, target, value, statement.value)
         unpacking.bind(frame, target, value)
     elif isinstance(target, ir.Attribute):
         value = NOTHING if value.trait is Trait.LOADED else value
         stores.store(frame, target, value, statement or ir.Evaluate(target))
     elif isinstance(target, ir.Subscript):
         _store_item(frame, target, value, statement)
-    elif isinstance(target, ir.Display) and statement is not None:
-        for item, part in zip(
-            target.items, unpacking.unpack(frame, value, target.items), strict=True
-        ):
+    elif isinstance(target, ir.Display):
+        parts = unpacking.unpack(frame, value, target.items)
+        for item, part in zip(target.items, parts, strict=True):
             store(frame, item, part, statement)
     else:
         unpacking.bind(frame, target, value)
+
+
+def _loader_by_name(frame: Frame, target: ir.Name, value: Value, source: ir.Expr) -> Value:
+    """What a name for a loader is bound to, where nothing else is known of it. A call that is given
+    a loader or a device may make something that places its batches."""
+    if value.kind is not Kind.UNKNOWN or value.trait is not None:
+        return value
+    row = means("loader", target.id, "variable")
+    given = source.args if isinstance(source, ir.Call) else ()
+    if not row or any(
+        means(sort, word, "variable")
+        for argument in given
+        for word in words(argument)
+        for sort in ("loader", "about-devices", "accelerator-flag")
+    ):
+        return value
+    return loader(frame, target, target.id, row)
 
 
 def _store_item(

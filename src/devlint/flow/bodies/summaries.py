@@ -217,18 +217,15 @@ class _Number:
     number: int
 
 
+@dataclass(frozen=True, slots=True)
 class _Moving:
     """Values and objects of one call as those of another one: its own objects and derivations in
     the place of the earlier ones, and what was made there made here."""
 
-    def __init__(
-        self,
-        refs: Mapping[Ref, Ref],
-        traces: Mapping[int, Step | None],
-        old: Site,
-        new: Site,
-    ) -> None:
-        self._refs, self._traces, self._old, self._new = refs, traces, old, new
+    refs: Mapping[Ref, Ref]
+    traces: Mapping[int, Step | None]
+    old: Site
+    new: Site
 
     def value(self, value: Value) -> Value:
         data, trace = self.thing(value.data), self.trace(value.trace)
@@ -247,23 +244,23 @@ class _Moving:
         )
 
     def trace(self, trace: Step | None) -> Step | None:
-        if trace is None or not self._traces:
+        if trace is None or not self.traces:
             return trace
-        if id(trace) in self._traces:
-            return self._traces[id(trace)]
+        if id(trace) in self.traces:
+            return self.traces[id(trace)]
         before = self.trace(trace.before)
         return trace if before is trace.before else replace(trace, before=before)
 
     def thing(self, thing: Any) -> Any:
         """The same of what a value holds; itself where nothing of it hangs on the call."""
         if isinstance(thing, (tuple, frozenset)):
-            known = self._refs.get(thing)
+            known = self.refs.get(thing)
             if known is not None:
                 return known
         if isinstance(thing, tuple):
-            length = len(self._old)
-            if thing[:length] == self._old:
-                return (*self._new, *thing[length:])
+            length = len(self.old)
+            if thing[:length] == self.old:
+                return (*self.new, *thing[length:])
             parts = tuple([self.thing(part) for part in thing])
             return thing if all(a is b for a, b in zip(parts, thing, strict=True)) else parts
         if isinstance(thing, frozenset):

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import zip_longest
 
-from devlint.flow.domain.paths import Ref
-from devlint.flow.domain.state import Object
+from devlint.flow.bodies.registrations import is_part, is_registered_elsewhere
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.value_joins import both
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.modules import filled
 from devlint.flow.modules.holdings import holds_something
-from devlint.flow.modules.placement import outermost
 from devlint.flow.modules.rewritten import is_moved_by_hand
 from devlint.flow.syntax.walk import (
     descendants,
-    first_parameter,
+    is_one_of,
     is_static,
     mentions,
     names_in,
     nodes_of,
-    self_attribute,
 )
 from devlint.model import ir
-from devlint.model.trees import dotted_name, last_name
+from devlint.model.trees import dotted_name
 
 
 def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
+    """Tell of a container that an attribute holds, unless what is in it is seen to be looked
+    after."""
     found = frame.object(value)
     stores = frame.world.stores.get((info, name), [])
-    if found is None or len(stores) != 1 or not frame.recording or value.trait is Trait.ANNOTATED:
+    if found is None or len(stores) != 1 or value.trait is Trait.ANNOTATED:
         return
     inside = found.elements()
     parameters = inside.kind is Kind.TENSOR and inside.trait is Trait.PARAMETER
@@ -43,17 +41,16 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
     if not parameters and not any(each and holds_something(frame, each) for each in held):
         return  # there is nothing to move
     statement, operand = stores[0]
-    if _is_hidden(info, operand.node) or _is_handed_on(info, operand.node, statement):
-        return
-    if _is_given_part(info, operand.node):
-        return
-    if parameters and all(map(_is_part, _shown(operand.node))):
+    if parameters and all(map(is_part, _shown(operand.node))):
         return  # the module registers parameters that are its attributes
-    if is_moved_by_hand(frame.world, info, name):
-        return
-    if is_registered_elsewhere(info, frame, name, found):
-        return
-    frame.record(filled.fact(info, frame, name, found))
+    if not (
+        _is_hidden(info, operand.node)
+        or _is_handed_on(info, operand.node, statement)
+        or _is_given_part(info, operand.node)
+        or is_moved_by_hand(frame.world, info, name)
+        or is_registered_elsewhere(info, frame, name, found)
+    ):
+        frame.record(filled.fact(info, frame, name, found))
 
 
 def _is_hidden(info: ClassInfo, node: ir.Expr) -> bool:
@@ -68,16 +65,16 @@ def _is_hidden(info: ClassInfo, node: ir.Expr) -> bool:
     given = {parameter.name for parameter in init[1].params[1:]}
     for statement in init[1].body:
         match statement:
-            case ir.Assign(targets=(ir.Name(id=name),), value=value) if _owner(value) in given:
+            case ir.Assign(targets=(ir.Name(id=name),), value=ir.Expr() as value) if (
+                _owner(value) in given
+            ):
                 given.add(name)
     return _owner(node.items[0]) in given
 
 
-def _owner(node: ir.Expr | None) -> str:
+def _owner(node: ir.Expr) -> str:
     """`codec` of `codec.table.weight`, and of itself; "" of what is no name's attribute."""
-    while isinstance(node, ir.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ir.Name) else ""
+    return dotted_name(node).partition(".")[0]
 
 
 def _is_given_part(info: ClassInfo, node: ir.Expr) -> bool:
@@ -90,7 +87,7 @@ def _is_given_part(info: ClassInfo, node: ir.Expr) -> bool:
     for call in nodes_of(info.file.body):
         if isinstance(call, ir.Call) and dotted_name(call.func) == info.node.name:
             given = {e.keyword or name: e.value for e, name in zip_longest(call.args, names) if e}
-            if node.id in given and _is_part(given[node.id]):
+            if node.id in given and is_part(given[node.id]):
                 return True
     return False
 
@@ -118,152 +115,12 @@ def _gone_over(node: ir.Expr) -> tuple[ir.Expr, ...]:
 def tell_filled(info: ClassInfo, made: Frame, ended: Frame, this: Value) -> None:
     """Containers that a method has filled with modules or parameters of its own making."""
     for name, found in filled.newly_kept(made, ended, this):
-        if (info, name) in ended.world.filled or not ended.recording:
+        if (info, name) in ended.world.filled:
             continue
         ended.world.filled.add((info, name))
         stores = ended.world.stores.get((info, name), [])
         if len(stores) == 1 and not is_registered_elsewhere(info, ended, name, found):
             ended.record(filled.fact(info, ended, name, found))
-
-
-_Methods = list[tuple[ir.Function, list[ir.Node]]]
-"""The methods of a class, each with what is in it."""
-
-_REGISTERS = {"add_module", "register_module", "__setattr__"}
-
-
-def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Object) -> bool:
-    """Whether the same modules are registered in another way: as attributes of their own, in a
-    `ModuleList(self.layers)`, by `add_module`, `register_parameter`, `setattr` or `__setattr__`."""
-    for each, method in info.all_methods():
-        scan = each.file.scan(method)
-        if name in scan.wrapped or _REGISTERS & scan.self_calls or "setattr" in scan.called:
-            return True
-        if "register_parameter" in scan.self_calls and _registers_several(method):
-            return True
-    this = frame.state.heap.get((info, "self"))
-    modules = {n: v for n, v in this.entries.items() if v.kind is Kind.MODULE} if this else {}
-    methods = [(each, frame.world.descendants(each)) for each in info.methods.values()]
-    count = len(found.items or ())
-    if _is_made_of_parts(methods, name) or _is_added(methods, name, modules, count):
-        return True
-    own = {(info, "self"), *_reached(frame, modules.values())}
-    refs = list(_refs(found.inside))
-    return bool(refs) and all(outermost(ref) in own for ref in refs)
-
-
-def _reached(frame: Frame, modules: Iterable[Value]) -> set[Ref]:
-    """Modules, and all that is registered in them."""
-    found: set[Ref] = set()
-    waiting = list(_refs(modules))
-    while waiting:
-        ref = waiting.pop()
-        inner = frame.state.heap.get(ref)
-        if ref not in found and inner is not None:
-            waiting.extend(_refs(inner.inside))
-        found.add(ref)
-    return found
-
-
-def _refs(values: Iterable[Value]) -> Iterator[Ref]:
-    return (ref for each in values if each.kind is Kind.MODULE for ref in both(each.data))
-
-
-def _is_added(methods: _Methods, name: str, modules: Container[str], count: int) -> bool:
-    """Whether what is inside goes into a part of the module one by one:
-    `self.heads.add_module(key, self.by_name[key])`, `self.heads.append(self.kept[i])`; or into a
-    list that one is made of: `steps.append(self.layers[-1])`, `nn.Sequential(*steps)`; or all of
-    it into one: `nn.Sequential(self.kept[0], nn.ReLU(), self.kept[1])`."""
-    for method, inside in methods:
-        this = first_parameter(method)
-        parts = set(_parts_of(inside, f"{this}.{name}"))
-        lists = set(_listed(inside))
-        for node in inside:
-            match node:
-                case ir.Call(func=ir.Attribute(value=to, attr="add_module" | "append"), args=args):
-                    if self_attribute(to, this) in modules or _is_named(to, lists):
-                        given = [each.value for each in args]
-                        if any(_is_one_of(each, parts, this, name) for each in given):
-                            return True
-                case ir.Call(args=args) if _makes_container(node):
-                    taken = sum(_is_one_of(each.value, parts, this, name) for each in args)
-                    if taken and taken >= count:
-                        return True
-    return False
-
-
-def _listed(inside: list[ir.Node]) -> Iterator[str]:
-    """The names of lists of which containers of torch's own are made."""
-    for node in inside:
-        if isinstance(node, ir.Call) and _makes_container(node):
-            yield from (each.value.id for each in node.args if isinstance(each.value, ir.Name))
-
-
-def _is_named(node: ir.Expr, names: set[str]) -> bool:
-    return isinstance(node, ir.Name) and node.id in names
-
-
-def _is_one_of(node: ir.Expr, parts: set[str], this: str, name: str) -> bool:
-    """Whether this is a part of a container, by its index or as the name of a loop."""
-    if isinstance(node, ir.Subscript):
-        return self_attribute(node.value, this) == name
-    return _is_named(node, parts)
-
-
-def _registers_several(method: ir.Function) -> bool:
-    """Whether it registers parameters by names that it makes up: those of a container."""
-    return any(
-        isinstance(node, ir.Call)
-        and self_attribute(node.func, method.params[0].name) == "register_parameter"
-        and bool(node.args)
-        and not isinstance(node.args[0].value, ir.Constant)
-        for node in (descendants(method) if method.params else ())
-    )
-
-
-def _is_made_of_parts(methods: _Methods, name: str) -> bool:
-    """Whether all that is appended is the module itself, a part of it, or
-    `Sequential(self.body, self.heads[-1])`, which holds nothing else; or what such a container is
-    made of in the same method: `steps[-1]` beside `Sequential(*steps)`."""
-    added = []
-    for _, inside in methods:
-        appended = list(_appended(inside, name))
-        listed = set(_listed(inside)) if appended else set()
-        added += [_is_part(each) or _is_in(each, listed) for each in appended]
-    return bool(added) and all(added)
-
-
-def _is_in(node: ir.Expr, names: set[str]) -> bool:
-    """Whether it has one of these names, or is a part of what has: `steps[-1]`."""
-    return _is_named(node.value if isinstance(node, ir.Subscript) else node, names)
-
-
-def _appended(inside: list[ir.Node], name: str) -> Iterator[ir.Expr]:
-    for node in inside:
-        match node:
-            case ir.Call(
-                func=ir.Attribute(
-                    value=ir.Attribute(value=ir.Name(id="self"), attr=attr), attr="append"
-                ),
-                args=(argument,),
-            ) if attr == name:
-                yield argument.value
-
-
-_CONTAINERS = ("Sequential", "ModuleList")
-
-
-def _is_part(node: ir.Expr) -> bool:
-    if isinstance(node, ir.Call):
-        parts = [each.value for each in node.args]
-        return _makes_container(node) and bool(parts) and all(map(_is_part, parts))
-    while isinstance(node, (ir.Attribute, ir.Subscript)):
-        node = node.value
-    return isinstance(node, ir.Name) and node.id == "self"
-
-
-def _makes_container(call: ir.Call) -> bool:
-    return last_name(call.func) in _CONTAINERS
 
 
 _LOOKS_AT = frozenset(
@@ -285,18 +142,17 @@ def _is_handed_on(info: ClassInfo, given: ir.Expr, stored: ir.Stmt) -> bool:
         harmless = set(_harmless(info, inside, {given.id, *parts}))
         for call in (node for node in inside if isinstance(node, ir.Call)):
             if call not in harmless and any(
-                (isinstance(argument.value, ir.Name) and argument.value.id in parts)
-                or mentions(argument.value, given.id)
+                is_one_of(argument.value, parts) or mentions(argument.value, given.id)
                 for argument in call.args
             ):
                 return True
     return False
 
 
-def _parts_of(inside: list[ir.Node], text: str) -> Iterator[str]:
+def _parts_of(inside: list[ir.Node], name: str) -> Iterator[str]:
     """The names of loops over a container: `for part, scale in zip(parts, scales)`."""
     for loop in inside:
-        if isinstance(loop, ir.For) and mentions(loop.iter, text):
+        if isinstance(loop, ir.For) and mentions(loop.iter, name):
             yield from names_in(loop.target)
 
 
@@ -326,7 +182,4 @@ def _only_looks(info: ClassInfo, call: ir.Expr, names: set[str]) -> bool:
         case _:
             reached = False
     given = [argument.value for argument in call.args]
-    return reached and all(
-        isinstance(each, ir.Constant) or (isinstance(each, ir.Name) and each.id in names)
-        for each in given
-    )
+    return reached and all(isinstance(e, ir.Constant) or is_one_of(e, names) for e in given)

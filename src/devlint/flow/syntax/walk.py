@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import chain
 
 from devlint.model import ir
@@ -65,6 +65,11 @@ def names_in(node: ir.Node) -> Iterator[str]:
 def mentions(node: ir.Node, name: str) -> bool:
     """Whether a name stands in a node, to be read or to be bound."""
     return name in names_in(node)
+
+
+def is_one_of(node: ir.Node, names: Container[str]) -> bool:
+    """Whether a node is a name, and one of these."""
+    return isinstance(node, ir.Name) and node.id in names
 
 
 def self_attribute(node: ir.Node, this: str) -> str:
