@@ -87,10 +87,10 @@ def call_wrapper(frame: Frame, node: ir.Call, func: ir.Expr, value: Value) -> No
     """`DataParallel` compares places in each call, so the wrapper may be moved before. With one
     device it moves the module itself, and without CUDA it calls it where it is."""
     found = frame.object(value)
-    module = None if found is None else found.entries.get("module")
-    if found is None or found.source != _DP or module is None or found.items is None:
+    if found is None or found.source != _DP or found.items is None:
         return
-    if frame.state.known.get(CUDA_AVAILABLE) is False:
+    module = found.entries.get("module")
+    if module is None or frame.state.known.get(CUDA_AVAILABLE) is False:
         return
     place = held_place(frame, value)
     first = found.items[0] if found.items else Value(Kind.DEVICE, Known("cuda", 0))
@@ -128,14 +128,12 @@ def _differ(place: Device, other: Device) -> bool:
 
 
 def _tell(frame: Frame, node: ir.Call, inner: Given, reason: str, target: Given | None) -> None:
-    operand = frame.operand(inner[0], inner[1])
-    operand = replace(operand, device=held_place(frame, inner[1]))
+    if reason != "called" and not frame.tells:
+        return  # what an inlined call leads to may stand under a condition on its arguments
+    operand = replace(frame.operand(*inner), device=held_place(frame, inner[1]))
     shown = None if target is None else frame.operand(*target)
     fact = Wrap(node, frame.context(), operand, reason, shown)
-    if reason == "called":
+    if reason == "backend":
+        frame.world.wraps.append(fact)
+    else:
         frame.record(fact)
-    elif frame.tells:  # what an inlined call leads to may stand under a condition on its arguments
-        if reason == "backend":
-            frame.world.wraps.append(fact)
-        else:
-            frame.record(fact)
