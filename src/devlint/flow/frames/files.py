@@ -93,7 +93,7 @@ class ClassInfo:
                 yield info, method
 
     def scans(self) -> Iterator[tuple[ir.Function, Scan]]:
-        """The same methods, each with what its words say."""
+        """The methods of the class and of its bases, each with what its words say."""
         return ((method, info.file.scan(method)) for info, method in self.all_methods())
 
     @property

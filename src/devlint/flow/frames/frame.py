@@ -220,8 +220,9 @@ class Frame:
 
     # --- objects ---------------------------------------------------------------------------
 
-    def allocate(self, node: ir.Node, found: Object) -> Ref:
-        """A reference to an object made at a node in this call."""
+    def allocate(self, node: Hashable, found: Object) -> Ref:
+        """A reference to an object made at a node in this call, or to the part of one that a node
+        and something that tells it apart name."""
         ref = (node, self.site)
         self.state.heap[ref] = found
         return ref

@@ -193,9 +193,8 @@ def _given_back(file: File, node: ir.Node, this: str) -> set[str]:
     """The attributes that a node stores anew by way of a function."""
     match node:
         case ir.Assign(targets=targets, value=ir.Call(func=func, args=args)):
-            stored = {self_attribute(target, this) for target in targets}
-            if stored and not name_in(file, func).startswith("torch."):
-                return stored & _given(args, this)
+            if not name_in(file, func).startswith("torch."):
+                return {self_attribute(target, this) for target in targets} & _given(args, this)
     return set()
 
 

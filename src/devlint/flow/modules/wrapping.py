@@ -62,8 +62,7 @@ def spread(frame: Frame, node: ir.Call, func: ir.Expr, args: Arguments) -> Value
 
 def _distribute(frame: Frame, node: ir.Call, inner: Given, args: Arguments) -> None:
     """`DistributedDataParallel` refuses device ids for a module on the CPU, when it is made."""
-    place = held_place(frame, inner[1])
-    ids, output = args.find((1, "device_ids")), args.find((2, "output_device"))
+    place, ids = held_place(frame, inner[1]), args.find((1, "device_ids"))
     item = None if ids is None else _only_item(ids[0])
     if item is not None and only_host(place):
         _tell(frame, node, inner, "device-ids", (item, frame.evaluate(item)))
@@ -71,7 +70,7 @@ def _distribute(frame: Frame, node: ir.Call, inner: Given, args: Arguments) -> N
         first = _first(frame, ids)
         if _differ(place, first.device):
             _tell(frame, node, inner, "other-index", (item, first))
-    elif not any(each is not None and each[1].kind is not Kind.NONE for each in (ids, output)):
+    elif not args.gives((1, "device_ids")) and not args.gives((2, "output_device")):
         if only_host(place) and args.find(("process_group",)) is None:
             _tell(frame, node, inner, "backend", None)
 
@@ -94,9 +93,8 @@ def call_wrapper(frame: Frame, node: ir.Call, func: ir.Expr, value: Value) -> No
         return
     place = held_place(frame, value)
     first = found.items[0] if found.items else Value(Kind.DEVICE, Known("cuda", 0))
-    if first.trait is Trait.ONLY_DEVICE:
-        return
-    if only_host(place) or _differ(place, first.device):
+    apart = only_host(place) or _differ(place, first.device)
+    if apart and first.trait is not Trait.ONLY_DEVICE:
         _tell(frame, node, (func, module), "called", None)
 
 

@@ -46,8 +46,6 @@ _SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
 _OF_RESULTS = ("values", "indices")
 """The names of the parts that `topk`, `sort` and `max(dim)` give."""
 _ALSO_ENCODING = frozenset(("to", "items", "keys", "values", "data", "pop", "get", "update"))
-
-
 _OF_DISTRIBUTIONS = ("sample", "rsample", "log_prob", "entropy", "cdf")
 
 
@@ -100,6 +98,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
 
 
 def _of_path(frame: Frame, node: ir.Attribute, base: Value, path: Path) -> Value:
+    """What something has of which only the identity is known."""
     attr = node.attr
     if attr in ("weight", "bias") and _is_submodule(frame, node.value):
         this = frame.look_up(first_parameter(frame.function)) or NOTHING
@@ -205,12 +204,11 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
             return dict_of(frame, node, base)
         if attr == "__class__" and isinstance(found.source, ClassInfo):
             return Value(Kind.CLASS, data=found.source)
-        stored, told = found.entries.get(attr), None
+        stored = found.entries.get(attr)
         if stored is None or (attr in found.unsure and stored.kind is Kind.UNKNOWN):
-            if isinstance(found.source, ClassInfo):  # what its class has
-                told = _of_class_instance(frame, found.source, base, node)
-        if told is not None:
-            return told
+            told = _of_its_class(frame, base, node)
+            if told is not None:
+                return told
         if stored is not None:
             return _identified(node, base, stored)
         if base.kind is Kind.INSTANCE:
@@ -276,13 +274,15 @@ def _identified(node: ir.Attribute, base: Value, value: Value) -> Value:
     return path_value(text) if value == NOTHING else value
 
 
-def _of_class_instance(
-    frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute
-) -> Value | None:
+def _of_its_class(frame: Frame, base: Value, node: ir.Attribute) -> Value | None:
+    """What an object has from its class; None where that isn't in sight, or has none."""
+    info = frame.class_of(base)
+    if info is None:
+        return None
     closure = info.reached(node.attr)
     if closure is not None:
         if any(node.attr in each.properties for each in info.lineage()):
-            return _property(frame, info, base, node)
+            return _property(frame, base, node)
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
     bound = _in_body(info, node.attr)
     return None if bound is None or is_field(info, node.attr) else bound
@@ -301,12 +301,9 @@ _HAVE_PLACES = frozenset(
 )  # fmt: skip
 
 
-def _property(frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
-    """What a property computes. One named `device` of a module tells where its parameters are, by
-    custom; what stands for nothing known, or for a device that only a run knows, has its identity.
-    """
-    if node.attr == "device" and info.is_module and frame.place(base) != UNKNOWN:
-        return Value(Kind.DEVICE, frame.place(base))
+def _property(frame: Frame, base: Value, node: ir.Attribute) -> Value:
+    """What a property computes. What stands for nothing known, or for a device that only a run
+    knows, has its identity."""
     value = protocols.answer(frame, node, base, node.attr)
     names = value.kind in (Kind.DEVICE, Kind.STRING)
     named = names and isinstance(value.device, (Known, Guarded))

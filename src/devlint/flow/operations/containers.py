@@ -24,18 +24,17 @@ def lazily(frame: Frame, node: ir.Node, found: Object) -> Value:
 
 def pairs(frame: Frame, node: ir.Call, first: Value, second: Value) -> Value:
     """Something that yields pairs."""
-    pair = Value(Kind.TUPLE, data=((node, "pair"), frame.site))
-    frame.state.heap[pair.data] = Object(items=(first, second))
-    return lazily(frame, node, Object(element=pair))
+    pair = frame.allocate((node, "pair"), Object(items=(first, second)))
+    return lazily(frame, node, Object(element=Value(Kind.TUPLE, data=pair)))
 
 
 def rows(frame: Frame, node: ir.Call, inside: Iterable[tuple[Value, ...]]) -> Value:
     """Something that yields tuples, which are known one by one."""
-    made = []
-    for at, items in enumerate(inside):
-        made.append(Value(Kind.TUPLE, data=((node, at), frame.site)))
-        frame.state.heap[made[-1].data] = Object(items=items)
-    return lazily(frame, node, Object(items=tuple(made)))
+    made = tuple(
+        Value(Kind.TUPLE, data=frame.allocate((node, at), Object(items=items)))
+        for at, items in enumerate(inside)
+    )
+    return lazily(frame, node, Object(items=made))
 
 
 def method(frame: Frame, node: ir.Call, attr: str, base: Value, args: Arguments) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import (
@@ -82,10 +83,11 @@ def meet(
         if free_scalars and not written and is_number(value) and value.origin not in SHAPED:
             value = value.but(device=off_host(device))
         placed.append(frame.operand(expression, value))
-    differing = _differing(placed) and not frame.on_host(placed)
+    pairs = combinations(placed, 2)
+    differing = any(difference(one.device, other.device) is not None for one, other in pairs)
     note_meeting(frame, placed, node)
     _note_unproven(frame, tensors, node)
-    if differing and not sets_up_again(frame):
+    if differing and not frame.on_host(placed) and not sets_up_again(frame):
         note_kept(frame, placed, node)
         frame.record(Join(node, frame.context(), op, with_near(frame, placed), inplace))
     found = _result(frame, arguments, placed)
@@ -106,14 +108,6 @@ def note_operands(frame: Frame, node: ir.Node, op: str, arguments: list[Given]) 
     if record is not None and frame.recording and record.covers(node):
         operands = tuple(frame.operand(*each) for each in arguments)
         record.meet(Meeting(node, op, operands, frame.site))
-
-
-def _differing(placed: list[Operand]) -> bool:
-    return any(
-        difference(one.device, other.device) is not None
-        for index, one in enumerate(placed)
-        for other in placed[index + 1 :]
-    )
 
 
 def _result(frame: Frame, arguments: list[Given], placed: list[Operand]) -> Value:
