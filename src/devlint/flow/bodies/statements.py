@@ -84,7 +84,9 @@ def _unpacks_size(frame: Frame, node: ir.Assign) -> bool:
     return False
 
 
-def store(frame: Frame, target: ir.Expr, value: Value, statement: ir.Stmt | None = None) -> None:
+def store(
+    frame: Frame, target: ir.Expr, value: Value, statement: ir.Assign | ir.Augment | None = None
+) -> None:
     """Write a value into a target."""
     if isinstance(target, ir.Name):
         if isinstance(statement, ir.Assign) and statement.value is not None:

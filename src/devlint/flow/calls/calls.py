@@ -38,7 +38,6 @@ from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.modules.constructed import Typed
 from devlint.flow.modules.placement import give_away
 from devlint.flow.operations import arrivals, attributes, batches, containers
-from devlint.flow.operations.meet import str_source
 from devlint.flow.operations.operators import filled
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
@@ -237,7 +236,7 @@ def _is_call(frame: Frame, base: Value, attr: str) -> bool:
     """Whether a method takes a module's inputs as its call does. What was moved, or was called with
     what was, is a module by its `forward`."""
     if attr == "update":
-        sources = [str_source(each) for each in frame.objects(base)]
+        sources = [each.library_class for each in frame.objects(base)]
         return bool(sources) and all(each.startswith("torchmetrics.") for each in sources)
     named = attr == "forward" or (attr == "generate" and base.kind is Kind.MODULE)
     return named and not _defines(frame, base, attr)
@@ -246,7 +245,7 @@ def _is_call(frame: Frame, base: Value, attr: str) -> bool:
 def _is_dict_of_modules(frame: Frame, base: Value, attr: str) -> bool:
     """Whether a method of an `nn.ModuleDict` gives its modules, as that of a dict does."""
     found = frame.object(base) if attr in ("items", "values", "get") else None
-    return found is not None and str_source(found) == "torch.nn.ModuleDict"
+    return found is not None and found.library_class == "torch.nn.ModuleDict"
 
 
 def _defines(frame: Frame, base: Value, attr: str) -> bool:

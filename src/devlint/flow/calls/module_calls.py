@@ -147,7 +147,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     elif not managed and not self_moving:
         bare = _where_bare(frame, value, wrappers) if wrappers else value
         place = meet.call_module(frame, node, (func, bare), inputs)
-    source = "" if found is None else meet.str_source(found)
+    source = "" if found is None else found.library_class
     if not source.startswith("torch.nn.") and not _only_computes(info):
         frame.state.wait()
     arrivals.work(frame, node, place)
@@ -202,7 +202,7 @@ def _called(info: ClassInfo) -> Closure | None:
 def _gives(frame: Frame, module: Object | None) -> bool | None:
     """Whether a module of torch gives a tensor without dimensions, as a loss does, or with some, as
     a layer does that has parameters; None where that isn't known."""
-    row = None if module is None else frame.world.table.get(meet.str_source(module))
+    row = None if module is None else frame.world.table.get(module.library_class)
     if module is None or row is None:
         return None
     return module.gives_number or (False if row.parameters and not row.reduces else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -60,6 +60,22 @@ class Object:
         """A copy in which some attributes or dict entries aren't bound any more."""
         kept = {name: value for name, value in self.entries.items() if name not in names}
         return replace(self, entries=kept)
+
+    @property
+    def library_class(self) -> str:
+        """The dotted name of the library's class that made it, or ""."""
+        return self.source if isinstance(self.source, str) else ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is a container that holds nothing, for sure."""
+        return self.items == () and not self.entries
+
+    def mapped(self, change: Callable[[Value], Value]) -> Object:
+        """A copy in which everything inside is what `change` makes of it."""
+        items = self.items and tuple(map(change, self.items))
+        entries = {name: change(value) for name, value in self.entries.items()}
+        return replace(self, items=items, entries=entries, element=change(self.element))
 
     @property
     def inside(self) -> tuple[Value, ...]:

@@ -92,6 +92,10 @@ class ClassInfo:
             for method in info.methods.values():
                 yield info, method
 
+    def scans(self) -> Iterator[tuple[ir.Function, Scan]]:
+        """The methods of the class and of its bases, each with what its words say."""
+        return ((method, info.file.scan(method)) for info, method in self.all_methods())
+
     @property
     def is_open(self) -> bool:
         """Whether it has a base that isn't known, or one of its bases has."""

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from devlint.flow.domain.keys import renamed
@@ -15,7 +15,6 @@ from devlint.flow.domain.lattice import Device, Guarded, choose
 from devlint.flow.domain.state import Heap, Object
 from devlint.flow.domain.values import Value
 from devlint.flow.frames.files import ClassInfo
-from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
 from devlint.model import ir
 
@@ -25,7 +24,9 @@ def as_methods_ask(info: ClassInfo, init: ir.Function, heap: Heap) -> None:
     hanging = [ref for ref in heap.written if _hangs(heap[ref])]
     kept = kept_arguments(info, init) if hanging else {}
     for ref in hanging if kept else ():
-        heap[ref] = _renamed_object(heap[ref], kept)
+        device = _renamed(heap[ref].device, kept)
+        found = heap[ref].mapped(lambda value: _renamed_value(value, kept))
+        heap[ref] = replace(found, device=device)
 
 
 def _hangs(found: Object) -> bool:
@@ -49,23 +50,9 @@ def kept_arguments(info: ClassInfo, init: ir.Function) -> dict[str, str]:
                     kept.setdefault(value.id, attributes[0])
             case ir.Augment(target=target):
                 stored[self_attribute(target, this)] += 1
-    stored.update(name for method in _others(info, init) for name in method.self_stores)
+    for method, scan in info.scans():
+        stored.update(scan.self_stores if method is not init else ())
     return {name: f"{this}.{attr}" for name, attr in kept.items() if attr and stored[attr] == 1}
-
-
-def _others(info: ClassInfo, init: ir.Function) -> Iterator[Scan]:
-    return (each.file.scan(m) for each, m in info.all_methods() if m is not init)
-
-
-def _renamed_object(found: Object, kept: Mapping[str, str]) -> Object:
-    items = found.items and tuple(_renamed_value(value, kept) for value in found.items)
-    return replace(
-        found,
-        device=_renamed(found.device, kept),
-        items=items,
-        entries={name: _renamed_value(value, kept) for name, value in found.entries.items()},
-        element=_renamed_value(found.element, kept),
-    )
 
 
 def _renamed_value(value: Value, kept: Mapping[str, str]) -> Value:

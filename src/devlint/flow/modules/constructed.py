@@ -60,9 +60,8 @@ def held(frame: Frame, path: Typed, node: ir.Attribute) -> Value | None:
         info.made = {}  # while its own constructor asks others of its class
         info.made = _made(frame, info)
     made = info.made.get(node.attr)
-    if made is None:
-        return None
-    return made.but(trace=Step(Sort.CONSTRUCTOR, node, name=info.node.name))
+    told = Step(Sort.CONSTRUCTOR, node, name=info.node.name)
+    return None if made is None else made.but(trace=told)
 
 
 def without_rewritten(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:
@@ -102,9 +101,9 @@ def _made(frame: Frame, info: ClassInfo) -> dict[str, Value]:
         frame.world.invoke(alone, ir.Name(info.node.name), init, [this], given)
     stored_later = {
         name
-        for each, method in info.all_methods()
+        for method, scan in info.scans()
         if method.name != "__init__"
-        for name in each.file.scan(method).self_stores
+        for name in scan.self_stores
     }
     return {
         name: value.but(origin=Origin.NONE, data=None, trait=None)

@@ -28,7 +28,7 @@ def newly_kept(made: Frame, ended: Frame, this: Value) -> list[tuple[str, Object
         if not value.kind.is_container or after.entries.get(name) != value:
             continue
         empty, filled = made.state.heap.get(value.data), ended.state.heap.get(value.data)
-        if empty is None or filled is None or empty.items != () or empty.entries:
+        if empty is None or filled is None or not empty.is_empty:
             continue
         inside = filled.elements()
         if _is_new_parameter(inside) or _is_made_there(ended, inside):
@@ -68,13 +68,11 @@ def _is_numbered(info: ClassInfo, name: str) -> bool:
         inside = list(descendants(method))
         counted = {each for loop in inside for each in _counted(loop)}
         for node in inside:
-            targets = node.targets if isinstance(node, ir.Assign) else ()
-            for target in targets:
+            for target in node.targets if isinstance(node, ir.Assign) else ():
                 match target:
-                    case ir.Subscript(value=owner, index=key) if (
-                        self_attribute(owner, this) == name
-                    ) and _is_number(key, counted):
-                        return True
+                    case ir.Subscript(value=owner, index=key) if _is_number(key, counted):
+                        if self_attribute(owner, this) == name:
+                            return True
     return False
 
 
@@ -90,7 +88,6 @@ def _counted(loop: ir.Node) -> Iterator[str]:
         case ir.For(target=ir.Name(id=name), iter=ir.Call(func=func)):
             if last_name(func) == "range":
                 yield name
-        case ir.For(target=ir.Display(items=(ir.Name(id=name), *_)), iter=ir.Call(func=func)) if (
-            last_name(func) == "enumerate"
-        ):
-            yield name
+        case ir.For(target=ir.Display(items=(ir.Name(id=name), *_)), iter=ir.Call(func=func)):
+            if last_name(func) == "enumerate":
+                yield name

@@ -42,10 +42,10 @@ def holds_something(frame: Frame, found: Object, depth: int = _DEEPEST) -> bool:
 def _takes_along(info: ClassInfo, name: str, part: Object) -> bool:
     """Whether `forward` moves a part by itself that comes from a library and has nothing to
     train."""
-    forward, source = info.method("forward"), part.source
+    forward = info.method("forward")
     if forward is None or name not in forward[0].file.scan(forward[1]).self_moves:
         return False
-    return isinstance(source, str) and source.startswith(_TRAIN_NOTHING)
+    return part.library_class.startswith(_TRAIN_NOTHING)
 
 
 _TRAIN_NOTHING = ("torchaudio.transforms.", "torchvision.transforms.")

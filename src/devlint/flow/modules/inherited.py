@@ -9,7 +9,6 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
 from devlint.model import ir
-from devlint.model.trees import dotted_name
 
 
 def inherited(info: ClassInfo, frame: Frame, this: Value) -> Iterator[tuple[ClassInfo, str]]:
@@ -39,11 +38,9 @@ def inherited(info: ClassInfo, frame: Frame, this: Value) -> Iterator[tuple[Clas
 
 def _is_extended(method: ir.Function) -> bool:
     """Whether a method calls the one that it takes the place of."""
-    return any(
-        isinstance(node, ir.Call)
-        and isinstance(node.func, ir.Attribute)
-        and node.func.attr == method.name
-        and isinstance(node.func.value, ir.Call)
-        and dotted_name(node.func.value.func) == "super"
-        for node in descendants(method)
-    )
+    for node in descendants(method):
+        match node:
+            case ir.Call(func=ir.Attribute(value=ir.Call(func=ir.Name(id="super")), attr=attr)):
+                if attr == method.name:
+                    return True
+    return False

@@ -29,14 +29,12 @@ _DEEPEST = 4
 def build(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`Adam(model.parameters())`. Its `items` are the modules whose parameters it holds."""
     given = args.find(row.data)
-    owners: dict[Ref, Value] = {}
-    for each in () if given is None else _inside(frame, given[1]):
-        if isinstance(each.data, Owned):
-            owners[each.data.ref] = Value(Kind.MODULE, data=each.data.ref)
+    inside = () if given is None else _inside(frame, given[1])
+    owners = dict.fromkeys(each.data.ref for each in inside if isinstance(each.data, Owned))
     told = Step(Sort.OPTIMIZER, node, name=row.name.rpartition(".")[2])
     made = Object(
         source=row.name,
-        items=tuple(owners.values()),
+        items=tuple(Value(Kind.MODULE, data=ref) for ref in owners),
         stateless=_is_stateless(row, args),
         trace=told,
     )
@@ -75,9 +73,9 @@ def _replace_others(frame: Frame, made: Object) -> None:
             del frame.world.left[ref]
 
 
-def _place(frame: Frame, found: Object | None) -> Device:
+def _place(frame: Frame, found: Object) -> Device:
     """Where the parameters are that an optimizer holds."""
-    places = {held_place(frame, module) for module in (found and found.items) or ()}
+    places = {held_place(frame, module) for module in found.items or ()}
     return places.pop() if len(places) == 1 else UNKNOWN
 
 
@@ -93,11 +91,9 @@ def method(frame: Frame, node: ir.Call, attr: str, base: Value) -> Value:
     found = frame.object(base)
     if found is None or attr in _HARMLESS:
         return NOTHING
-    if frame.is_guest:
-        forget_optimizer(frame, base)
-    elif attr == "load_state_dict":
+    if attr == "load_state_dict" and not frame.is_guest:
         _settle(frame, base, found, node, LOADED)
-    elif attr == "step":
+    elif attr == "step" and not frame.is_guest:
         _step(frame, node, base, found)
     else:
         forget_optimizer(frame, base)
@@ -133,7 +129,7 @@ def _step(frame: Frame, node: ir.Call, base: Value, found: Object) -> None:
 def places(frame: Frame) -> dict[Ref, Device]:
     """Where the parameters of each optimizer are, before a module moves."""
     heap = frame.state.heap
-    return {ref: _place(frame, heap.get(ref)) for ref in frame.world.optimizers if ref in heap}
+    return {ref: _place(frame, heap[ref]) for ref in frame.world.optimizers if ref in heap}
 
 
 def after_move(frame: Frame, node: ir.Call, method: str, before: dict[Ref, Device]) -> None:
@@ -141,7 +137,7 @@ def after_move(frame: Frame, node: ir.Call, method: str, before: dict[Ref, Devic
     for ref, was in before.items():
         found = frame.state.heap[ref]
         place = _place(frame, found)
-        if place == was or found.managed or _reason(found) == STEPPED:
+        if place == was or _reason(found) == STEPPED:
             continue
         hop = Hop(node, f"the parameters move to {place} here")
         if _makes_new_parameters(was, place, method):
@@ -194,15 +190,15 @@ def fill_groups(info: ClassInfo, state: State, this: Ref) -> None:
     parameter = Value(
         Kind.TENSOR, _PLACE, origin=Origin.FOLLOWS, grad=True, scalar=False, trace=told
     )
-    held = Value(Kind.LIST, data=(info, "params"))
-    group = Value(Kind.DICT, data=(info, "group"))
-    groups = Value(Kind.LIST, data=(info, "param_groups"))
-    kept = Value(Kind.DICT, data=(info, "state of one"))
-    states = Value(Kind.DICT, data=(info, "state"))
     heap = state.heap
-    heap[held.data] = Object(element=parameter)
-    heap[group.data] = Object(entries={"params": held})
-    heap[groups.data] = Object(element=group)
-    heap[kept.data] = Object(items=())
-    heap[states.data] = Object(element=kept)
-    heap[this] = heap[this].with_entry("param_groups", groups).with_entry("state", states)
+
+    def put(kind: Kind, name: str, found: Object) -> Value:
+        heap[info, name] = found
+        return Value(kind, data=(info, name))
+
+    held = put(Kind.LIST, "params", Object(element=parameter))
+    group = put(Kind.DICT, "group", Object(entries={"params": held}))
+    groups = put(Kind.LIST, "param_groups", Object(element=group))
+    kept = put(Kind.DICT, "state of one", Object(items=()))
+    states = put(Kind.DICT, "state", Object(element=kept))
+    heap[this] = heap[this].with_entries({"param_groups": groups, "state": states})

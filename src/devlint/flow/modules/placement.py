@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, count
 
 from devlint.flow.domain.derivation import Sort, Step, shown, unseen
@@ -21,6 +22,7 @@ from devlint.flow.domain.lattice import (
 )
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import REGISTERED, Trait
+from devlint.flow.domain.value_joins import both
 from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
@@ -37,8 +39,7 @@ def place_module(
         return
     if isinstance(value.data, frozenset):
         for ref in value.data:
-            if ref != value.data:
-                place_module(frame, value.but(data=ref), device, trace, depth)
+            place_module(frame, value.but(data=ref), device, trace, depth)
     if value.kind is Kind.MODULE:
         if found.device == device and depth < _DEEPEST:
             return
@@ -102,10 +103,8 @@ def place_kept(frame: Frame, module: Object, device: Device) -> None:
         found = frame.object(keeper) if listed or keeper.kind is Kind.INSTANCE else None
         if found is None or all(held.trait is not Trait.PARAMETER for held in found.inside):
             continue
-        entries = {n: _along(v, own, device, listed) for n, v in found.entries.items()}
-        items = found.items and tuple(_along(v, own, device, listed) for v in found.items)
-        element = _along(found.element, own, device, listed)
-        frame.update(keeper, replace(found, entries=entries, items=items, element=element))
+        along = partial(_along, own=own, device=device, listed=listed)
+        frame.update(keeper, found.mapped(along))
 
 
 def _along(held: Value, own: list[Value], device: Device, listed: bool) -> Value:
@@ -189,13 +188,12 @@ def forget_optimizer(frame: Frame, value: Value) -> None:
     found = frame.object(value)
     if found is not None:
         drop_left(frame, value)
-        frame.update(value, Object(source=found.source, managed=True))
+        frame.update(value, Object(source=found.source))
 
 
 def drop_left(frame: Frame, value: Value) -> None:
     """What was to be told of an optimizer doesn't hold any more."""
-    refs = value.data if isinstance(value.data, frozenset) else (value.data,)
-    for ref in refs:
+    for ref in both(value.data):
         frame.world.left.pop(ref, None)
 
 

@@ -17,7 +17,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.frames.world import World
 from devlint.flow.modules.placement import is_registered, place_module
-from devlint.flow.syntax.walk import names_in, nodes_of, self_attribute
+from devlint.flow.syntax.walk import first_parameter, names_in, nodes_of, self_attribute
 from devlint.model import ir
 from devlint.model.trees import called, last_name
 from devlint.policy import means
@@ -33,15 +33,11 @@ def forget_rewritten(
     """
     found = frame.state.heap[this.data]
     init, known = info.methods.get("__init__"), set(seen)
-    scans = [
-        (each.file.scan(method), method in known)
-        for each, method in info.all_methods()
-        if method is not init
-    ]
     stored = {
         name
-        for scan, is_known in scans
-        for name in scan.self_items | (set() if is_known else scan.self_stores)
+        for method, scan in info.scans()
+        if method is not init
+        for name in scan.self_items | (set() if method in known else scan.self_stores)
         if name in found.entries and _is_to_be_filled(frame, found.entries[name])
     }
     if stored:
@@ -61,13 +57,10 @@ def _is_to_be_filled(frame: Frame, value: Value) -> bool:
 def forget_moved(info: ClassInfo, frame: Frame, this: Value) -> None:
     """Forget where the modules of a container are, where a method moves them one by one."""
     for name, value in frame.state.heap[this.data].entries.items():
-        if _holds_modules(frame, value) and is_moved_by_hand(frame.world, info, name):
-            place_module(frame, value, UNKNOWN)
-
-
-def _holds_modules(frame: Frame, value: Value) -> bool:
-    found = frame.object(value) if value.kind.is_container else None
-    return found is not None and any(each.kind is Kind.MODULE for each in found.inside)
+        found = frame.object(value) if value.kind.is_container else None
+        if found is not None and any(each.kind is Kind.MODULE for each in found.inside):
+            if is_moved_by_hand(frame.world, info, name):
+                place_module(frame, value, UNKNOWN)
 
 
 def is_moved_by_hand(world: World, info: ClassInfo, name: str) -> bool:
@@ -159,9 +152,9 @@ def is_taken_along(info: ClassInfo, name: str) -> bool:
         info.taken_along = frozenset(
             taken
             for each, method in info.all_methods()
-            if method.params and each.file.scan(method).self_stores
+            if each.file.scan(method).self_stores
             for node in nodes_of(method.body)
-            for taken in _given_back(each.file, node, method.params[0].name)
+            for taken in _given_back(each.file, node, first_parameter(method))
             if taken in each.file.scan(method).self_stores
         )
     return name in info.taken_along
@@ -200,9 +193,8 @@ def _given_back(file: File, node: ir.Node, this: str) -> set[str]:
     """The attributes that a node stores anew by way of a function."""
     match node:
         case ir.Assign(targets=targets, value=ir.Call(func=func, args=args)):
-            stored = {self_attribute(target, this) for target in targets}
-            if stored and not name_in(file, func).startswith("torch."):
-                return stored & _given(args, this)
+            if not name_in(file, func).startswith("torch."):
+                return {self_attribute(target, this) for target in targets} & _given(args, this)
     return set()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
@@ -23,22 +23,18 @@ _NAMES_A_DEVICE = (Kind.DEVICE, Kind.STRING, Kind.NUMBER)
 def remember(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
     """What `self.name` is once the module may have been moved, where a constructor stored a
     device in it that nothing changes."""
-    stores = frame.world.stores.get((info, name), [])
     if value.kind not in (Kind.DEVICE, Kind.UNKNOWN):
         return value
     owner = (info, name)
-    once = len(stores) == 1 and _is_stored_once(info, name)
+    stores = frame.world.stores.get(owner, [])
     read = value.trait is Trait.DEVICE_OF_TENSOR and value.device == CPU
-    if read and not once:
-        return Value(Kind.DEVICE)
-    if not once:
-        return value
+    if len(stores) != 1 or not _is_stored_once(info, name):
+        return Value(Kind.DEVICE) if read else value
     node = stores[0][1].node
     if read:
         return value.but(data=Remembered("", False, owner, moves=True))
-    if _left_out(info, node):
-        text = node.id if isinstance(node, ir.Name) else ""
-        return value.but(data=Remembered(text, False, owner))
+    if isinstance(node, ir.Name) and _left_out(info, node):
+        return value.but(data=Remembered(node.id, False, owner))
     if _or_cpu(info, frame, node):
         text = f"the device that `self.{name}` holds"
         kept = Remembered(text, False, owner, moves=True)
@@ -54,9 +50,9 @@ def forget_devices(
     found = frame.state.heap[this.data]
     stored = {
         name
-        for each, method in info.all_methods()
+        for method, scan in info.scans()
         if method.name not in CONSTRUCTORS and method not in followed
-        for name in each.file.scan(method).self_stores & found.entries.keys()
+        for name in scan.self_stores & found.entries.keys()
         if _names_a_device(found.entries[name])
     }
     if stored:
@@ -77,10 +73,7 @@ def _is_stored_once(info: ClassInfo, name: str) -> bool:
     init = info.methods.get("__init__")
     if init is None or name not in info.file.scan(init).self_stores:
         return False
-    return not any(
-        method is not init and name in each.file.scan(method).self_stores
-        for each, method in info.all_methods()
-    )
+    return not any(method is not init and name in scan.self_stores for method, scan in info.scans())
 
 
 def _left_out(info: ClassInfo, node: ir.Expr) -> bool:
@@ -129,17 +122,13 @@ def use(frame: Frame, owner: tuple[ClassInfo, str], node: ir.Expr) -> None:
 
 
 def note_meeting(
-    frame: Frame, operands: Iterable[Operand], node: ir.Node, *, shaped: bool = False
+    frame: Frame, operands: Sequence[Operand], node: ir.Node, *, shaped: bool = False
 ) -> None:
     """Remember where a tensor on a stored device met something that follows the module. One with
     no dimension may meet any; `shaped`: none of them is such."""
-    operands = tuple(operands)
-    for operand in operands:
-        owner = operand.value.data
-        if operand.origin is not Origin.STALE or not isinstance(owner, tuple):
-            continue
-        free = operand.value.scalar is not False and not shaped
-        if free or not frame.recording:
+    for operand in operands if frame.recording else ():
+        owner, free = operand.value.data, operand.value.scalar is not False and not shaped
+        if operand.origin is not Origin.STALE or not isinstance(owner, tuple) or free:
             continue
         other = next((each for each in operands if _follows(each, operand)), None)
         if other is not None:

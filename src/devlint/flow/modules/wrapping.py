@@ -64,8 +64,7 @@ def of_unseen(frame: Frame, node: ir.Call, func: ir.Expr, args: Arguments) -> Va
 
 def _distribute(frame: Frame, node: ir.Call, inner: Given, args: Arguments) -> None:
     """`DistributedDataParallel` refuses device ids for a module on the CPU, when it is made."""
-    place = held_place(frame, inner[1])
-    ids, output = args.find((1, "device_ids")), args.find((2, "output_device"))
+    place, ids = held_place(frame, inner[1]), args.find((1, "device_ids"))
     item = None if ids is None else _only_item(ids[0])
     if item is not None and only_host(place):
         _tell(frame, node, inner, "device-ids", (item, frame.evaluate(item)))
@@ -73,7 +72,7 @@ def _distribute(frame: Frame, node: ir.Call, inner: Given, args: Arguments) -> N
         first = _first(frame, ids)
         if _differ(place, first.device):
             _tell(frame, node, inner, "other-index", (item, first))
-    elif not any(each is not None and each[1].kind is not Kind.NONE for each in (ids, output)):
+    elif not args.gives((1, "device_ids")) and not args.gives((2, "output_device")):
         if only_host(place) and args.find(("process_group",)) is None:
             _tell(frame, node, inner, "backend", None)
 
@@ -89,16 +88,15 @@ def call_wrapper(frame: Frame, node: ir.Call, func: ir.Expr, value: Value) -> No
     """`DataParallel` compares places in each call, so the wrapper may be moved before. With one
     device it moves the module itself, and without CUDA it calls it where it is."""
     found = frame.object(value)
-    module = None if found is None else found.entries.get("module")
-    if found is None or found.source != _DP or module is None or found.items is None:
+    if found is None or found.source != _DP or found.items is None:
         return
-    if frame.state.known.get(CUDA_AVAILABLE) is False:
+    module = found.entries.get("module")
+    if module is None or frame.state.known.get(CUDA_AVAILABLE) is False:
         return
     place = held_place(frame, value)
     first = found.items[0] if found.items else Value(Kind.DEVICE, Known("cuda", 0))
-    if first.trait is Trait.ONLY_DEVICE:
-        return
-    if only_host(place) or _differ(place, first.device):
+    apart = only_host(place) or _differ(place, first.device)
+    if apart and first.trait is not Trait.ONLY_DEVICE:
         _tell(frame, node, (func, module), "called", None)
 
 
@@ -130,14 +128,12 @@ def _differ(place: Device, other: Device) -> bool:
 
 
 def _tell(frame: Frame, node: ir.Call, inner: Given, reason: str, target: Given | None) -> None:
-    operand = frame.operand(inner[0], inner[1])
-    operand = replace(operand, device=held_place(frame, inner[1]))
+    if reason != "called" and not frame.tells:
+        return  # what an inlined call leads to may stand under a condition on its arguments
+    operand = replace(frame.operand(*inner), device=held_place(frame, inner[1]))
     shown = None if target is None else frame.operand(*target)
     fact = Wrap(node, frame.context(), operand, reason, shown)
-    if reason == "called":
+    if reason == "backend":
+        frame.world.wraps.append(fact)
+    else:
         frame.record(fact)
-    elif frame.tells:  # what an inlined call leads to may stand under a condition on its arguments
-        if reason == "backend":
-            frame.world.wraps.append(fact)
-        else:
-            frame.record(fact)

@@ -58,9 +58,8 @@ def watches(frame: Frame) -> bool:
 
 def wait_for(frame: Frame, value: Value) -> None:
     """The host looks at a tensor: where that is on an accelerator, it waits for it."""
-    if watches(frame) and value.kind in (*TENSORS, Kind.UNKNOWN):
-        if not _is_host(frame, value):
-            frame.state.wait()
+    if watches(frame) and value.kind in (*TENSORS, Kind.UNKNOWN) and not _is_host(frame, value):
+        frame.state.wait()
 
 
 def by_index(frame: Frame, base: Value, parts: Iterable[Given]) -> None:
@@ -93,21 +92,12 @@ def _is_host(frame: Frame, value: Value) -> bool:
     return isinstance(device, Known) and device.type in ("cpu", "meta")
 
 
-def under_way(frame: Frame, value: Value) -> Copy | None:
-    """The copy that a value is, where it may not have arrived."""
-    copy = value.data
-    if isinstance(copy, Copy) and frame.state.copies.get(copy.call):
-        return copy
-    return None
-
-
 def read(frame: Frame, node: ir.Node, *given: Given) -> None:
-    """Something at `node` reads the values of these. A copy is told of once."""
-    if not frame.state.copies:
-        return
-    for expression, value in given:
-        copy = under_way(frame, value)
-        if copy is not None:
+    """Something at `node` reads the values of these. A copy that may not have arrived is told of
+    once."""
+    for expression, value in given if frame.state.copies else ():
+        copy = value.data
+        if isinstance(copy, Copy) and frame.state.copies.get(copy.call):
             operand = frame.operand(expression, value)
             frame.record(EarlyRead(node, frame.context(), operand, copy.call, copy.argument))
             frame.state.copies = {**frame.state.copies, copy.call: False}
@@ -115,7 +105,7 @@ def read(frame: Frame, node: ir.Node, *given: Given) -> None:
 
 # --- calls that rows describe --------------------------------------------------------------
 
-VIEWS = frozenset(
+_VIEWS = frozenset(
     "alias as_strided chunk data_ptr detach detach_ diagonal dim element_size expand expand_as "
     "flatten hsplit is_contiguous is_pinned movedim narrow numel permute pin_memory ravel "
     "record_stream requires_grad_ reshape select size split squeeze squeeze_ storage_offset stride "
@@ -186,7 +176,7 @@ def _reads(frame: Frame, row: Row) -> bool:
 
 def looks_at_no_values(row: Row) -> bool:
     """Whether what it gives may be the same memory."""
-    return row.name in _CASTS or row.name.rpartition(".")[2] in VIEWS
+    return row.name in _CASTS or row.name.rpartition(".")[2] in _VIEWS
 
 
 def _inside(frame: Frame, given: Given) -> list[Given]:
@@ -201,7 +191,8 @@ def _inside(frame: Frame, given: Given) -> list[Given]:
 def _waits_somewhere(frame: Frame) -> bool:
     """Whether the function waits for the accelerator anywhere: an array shares the memory of its
     tensor, so that its values may be looked at only after that."""
-    body = frame.file.body if frame.function is None else _body(frame.function)
+    function = frame.function
+    body = (function.body,) if isinstance(function, ir.Lambda) else (function or frame.file).body
     return any(
         isinstance(node, ir.Attribute) and node.attr in _WAITING
         for node in nodes_of(s for s in body if not isinstance(s, (ir.Function, ir.Class)))
@@ -209,10 +200,6 @@ def _waits_somewhere(frame: Frame) -> bool:
 
 
 _WAITING = frozenset(("synchronize", "query", "wait", "wait_stream", "wait_event", "cpu", "item"))
-
-
-def _body(function: ir.Function | ir.Lambda) -> tuple[ir.Node, ...]:
-    return function.body if isinstance(function, ir.Function) else (function.body,)
 
 
 # --- other calls ---------------------------------------------------------------------------
@@ -238,13 +225,11 @@ def work(frame: Frame, node: ir.Node, device: Device) -> None:
 
 def clock(frame: Frame, node: ir.Call) -> Value:
     """The clock is read. Its value is noted where work may still be going on then."""
-    begun = frame.state.busy
-    frame.state.busy = None
-    told = Step(Sort.CLOCK, node)
+    begun, frame.state.busy = frame.state.busy, None
     if isinstance(begun, ir.Node):
-        told = Step(Sort.WORK, begun)
-        return Value(Kind.NUMBER, trait=Trait.EARLY_CLOCK, trace=Step(Sort.EARLY_CLOCK, node, told))
-    return Value(Kind.NUMBER, trait=Trait.CLOCK, trace=told)
+        told = Step(Sort.EARLY_CLOCK, node, Step(Sort.WORK, begun))
+        return Value(Kind.NUMBER, trait=Trait.EARLY_CLOCK, trace=told)
+    return Value(Kind.NUMBER, trait=Trait.CLOCK, trace=Step(Sort.CLOCK, node))
 
 
 def subtract(frame: Frame, node: ir.Expr | ir.Stmt, left: Value, right: Value) -> None:

@@ -46,8 +46,6 @@ _SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
 _OF_RESULTS = ("values", "indices")
 """The names of the parts that `topk`, `sort` and `max(dim)` give."""
 _ALSO_ENCODING = frozenset(("to", "items", "keys", "values", "data", "pop", "get", "update"))
-
-
 _OF_DISTRIBUTIONS = ("sample", "rsample", "log_prob", "entropy", "cdf")
 
 
@@ -56,8 +54,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     attr, kind = node.attr, base.kind
     if kind is Kind.LIBRARY:
         return _of_library(frame, node, f"{base.data}.{attr}")
-    stored = frame.state.paths.get(identity(node)) if frame.state.paths else None
-    if stored is not None:
+    if frame.state.paths and (stored := frame.state.paths.get(identity(node))):
         return stored
     if attr in _ABOUT_DEVICES:
         told = _about_device(frame, node, base)
@@ -94,31 +91,33 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
             return graphs.attribute(frame, base, found, attr)
         return part_of_encoding(frame, (node.value, base), attr)
     if kind is Kind.CLASS and isinstance(base.data, ClassInfo):
-        stored = frame.state.paths.get(identity(node)) if frame.state.paths else None
-        return stored or _of_class(base.data, base, node)
+        return _of_class(base.data, base, node)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
-        if attr in ("weight", "bias") and _is_submodule(frame, node.value):
-            this = frame.look_up(first_parameter(frame.function)) or NOTHING
-            return parameter_at(frame, this, node)
-        if attr == "shape":
-            return Value(Kind.UNKNOWN, trait=Trait.SHAPE)
-        if attr == "dtype":
-            # No device, for sure; what an object holds may keep a type of tensors under that name.
-            return Value(
-                Kind.DTYPE, trait=Trait.ANNOTATED if isinstance(node.value, ir.Attribute) else None
-            )
-        made = held(frame, base.data, node) if isinstance(base.data, Typed) else None
-        if made is not None:
-            return made
-        if frame.state.paths and (stored := frame.state.paths.get(f"{base.data.text}.{attr}")):
-            return stored
-        inner = path_value(f"{base.data.text}.{attr}", base.data.given)
-        return (
-            inner.but(trait=Trait.PLACER)
-            if base.trait is Trait.PLACER and attr == "device"
-            else inner
-        )
+        return _of_path(frame, node, base, base.data)
     return NOTHING
+
+
+def _of_path(frame: Frame, node: ir.Attribute, base: Value, path: Path) -> Value:
+    """What something has of which only the identity is known."""
+    attr = node.attr
+    if attr in ("weight", "bias") and _is_submodule(frame, node.value):
+        this = frame.look_up(first_parameter(frame.function)) or NOTHING
+        return parameter_at(frame, this, node)
+    if attr == "shape":
+        return Value(Kind.UNKNOWN, trait=Trait.SHAPE)
+    if attr == "dtype":
+        # No device, for sure; what an object holds may keep a type of tensors under that name.
+        is_held = isinstance(node.value, ir.Attribute)
+        return Value(Kind.DTYPE, trait=Trait.ANNOTATED if is_held else None)
+    made = held(frame, path, node) if isinstance(path, Typed) else None
+    if made is not None:
+        return made
+    text = f"{path.text}.{attr}"
+    if frame.state.paths and (stored := frame.state.paths.get(text)):
+        return stored
+    inner = path_value(text, path.given)
+    places = base.trait is Trait.PLACER and attr == "device"
+    return inner.but(trait=Trait.PLACER) if places else inner
 
 
 def _is_submodule(frame: Frame, node: ir.Expr) -> bool:
@@ -164,8 +163,8 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
             return Value(Kind.DEVICE, place, trait=trait, origin=base.origin, trace=base.trace)
         if node.attr != "is_cuda":
             return None
-        known = base.kind in TENSORS and isinstance(base.device, Known)
-        told = base.device.type == "cuda" if known else None  # type: ignore[union-attr]
+        device = base.device if base.kind in TENSORS else UNKNOWN
+        told = device.type == "cuda" if isinstance(device, Known) else None
         return Value(Kind.BOOL, data=told, trait=Trait.ANSWER)
     if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
         return Value(Kind.BOOL)
@@ -206,11 +205,8 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         if attr == "__class__" and isinstance(found.source, ClassInfo):
             return Value(Kind.CLASS, data=found.source)
         stored = found.entries.get(attr)
-        left_out = attr in found.unsure and stored is not None and stored.kind is Kind.UNKNOWN
-        if stored is not None and not left_out:
-            return _identified(node, base, stored)
-        if isinstance(found.source, ClassInfo):  # what its class has, where nobody stores another
-            told = _of_class_instance(frame, found.source, base, node)
+        if stored is None or (attr in found.unsure and stored.kind is Kind.UNKNOWN):
+            told = _of_its_class(frame, base, node)
             if told is not None:
                 return told
         if stored is not None:
@@ -224,12 +220,13 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if base.kind is Kind.MODULE:
         if attr in ("weight", "bias"):
             return parameter_at(frame, base, node).but(trait=Trait.PARAMETER)
-        source = found.source if found is not None else None
-        row = frame.world.table.get(source) if isinstance(source, str) else None
+        library_class = "" if found is None else found.library_class
+        row = frame.world.table.get(library_class)
         if row is not None and attr in row.submodules:
             return child_of(frame, base)
-        bases = source.library_bases() if isinstance(source, ClassInfo) else ()
-        own = (source, "torch.nn.Module") if isinstance(source, str) else ("torch.nn.Module",)
+        info = frame.class_of(base)
+        bases = () if info is None else info.library_bases()
+        own = filter(None, (library_class, "torch.nn.Module"))
         name = method_of(frame, bases, own, attr)
         if name:
             return Value(Kind.METHOD, data=Bound(base, node.value, name))
@@ -277,18 +274,23 @@ def _identified(node: ir.Attribute, base: Value, value: Value) -> Value:
     return path_value(text) if value == NOTHING else value
 
 
-def _of_class_instance(
-    frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute
-) -> Value | None:
+def _of_its_class(frame: Frame, base: Value, node: ir.Attribute) -> Value | None:
+    """What an object has from its class; None where that isn't in sight, or has none."""
+    info = frame.class_of(base)
+    if info is None:
+        return None
     closure = info.reached(node.attr)
     if closure is not None:
         if any(node.attr in each.properties for each in info.lineage()):
-            return _property(frame, info, base, node)
+            return _property(frame, base, node)
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
-    for each in info.lineage():
-        if node.attr in each.env:
-            return None if is_field(info, node.attr) else each.env[node.attr]
-    return None
+    bound = _in_body(info, node.attr)
+    return None if bound is None or is_field(info, node.attr) else bound
+
+
+def _in_body(info: ClassInfo, name: str) -> Value | None:
+    """What the body of a class, or of a base in sight, binds to a name."""
+    return next((each.env[name] for each in info.lineage() if name in each.env), None)
 
 
 _HAVE_PLACES = frozenset(
@@ -299,12 +301,9 @@ _HAVE_PLACES = frozenset(
 )  # fmt: skip
 
 
-def _property(frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
-    """What a property computes. One named `device` of a module tells where its parameters are, by
-    custom; what stands for nothing known, or for a device that only a run knows, has its identity.
-    """
-    if node.attr == "device" and info.is_module and frame.place(base) != UNKNOWN:
-        return Value(Kind.DEVICE, frame.place(base))
+def _property(frame: Frame, base: Value, node: ir.Attribute) -> Value:
+    """What a property computes. What stands for nothing known, or for a device that only a run
+    knows, has its identity."""
     value = protocols.answer(frame, node, base, node.attr)
     names = value.kind in (Kind.DEVICE, Kind.STRING)
     named = names and isinstance(value.device, (Known, Guarded))
@@ -327,14 +326,13 @@ def _of_device(base: Value, attr: str) -> Value:
 
 
 def _of_class(info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
-    for each in info.lineage():
-        if node.attr in each.env:
-            return each.env[node.attr]
+    bound = _in_body(info, node.attr)
+    if bound is not None:
+        return bound
     closure = info.reached(node.attr)
     if closure is None and node.attr == "apply":
-        own = any(map(is_function_class, info.library_bases()))
-        name = f"{FUNCTION}.apply"
-        return Value(Kind.METHOD, data=Bound(base, node.value, name)) if own else NOTHING
+        if any(map(is_function_class, info.library_bases())):
+            return Value(Kind.METHOD, data=Bound(base, node.value, f"{FUNCTION}.apply"))
     if closure is None or not isinstance(closure.node, ir.Function):
         return NOTHING
     decorators = (name_in(closure.file, each) for each in closure.node.decorators)

@@ -57,16 +57,14 @@ def is_object(frame: Frame, name: str) -> bool:
     called = {id(node.func) for node in nodes if isinstance(node, ir.Call)}
     for node in nodes:
         match node:
-            case ir.Subscript(value=ir.Name(id=whole), index=ir.Constant(value=str())):
-                found = whole == name
-            case ir.Argument(value=ir.Name(id=whole), star="**"):
-                found = whole == name
-            case ir.Attribute(value=ir.Name(id=whole), attr=attr):
-                found = whole == name and id(node) not in called and attr not in _ATTRIBUTES
-            case _:
-                continue
-        if found:
-            return True
+            case (
+                ir.Subscript(value=ir.Name(id=whole), index=ir.Constant(value=str()))
+                | ir.Argument(value=ir.Name(id=whole), star="**")
+            ) if whole == name:
+                return True
+            case ir.Attribute(value=ir.Name(id=whole), attr=attr) if whole == name:
+                if id(node) not in called and attr not in _ATTRIBUTES:
+                    return True
     return False
 
 

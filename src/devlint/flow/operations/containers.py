@@ -47,10 +47,8 @@ def method(frame: Frame, node: ir.Call, attr: str, base: Value, args: Arguments)
 
 def with_element(found: Object, value: Value) -> Object:
     """A container that also holds `value`, nobody knows where."""
-    inside = found.elements()
-    empty = found.items == () and not found.entries
-    joined = value if empty else join_held([inside, value])
-    return Object(element=joined, source=found.source, entries={}, items=None)
+    held = value if found.is_empty else join_held([found.elements(), value])
+    return Object(element=held, source=found.source)
 
 
 def _adding(position: int) -> _Method:
@@ -73,10 +71,9 @@ def _extend(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argum
 
 
 def _update(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    given = args.find((0,))
     if base.kind is Kind.SET:
         return _extend(frame, node, base, found, args)
-    element = found.element
+    given, element = args.find((0,)), found.element
     other = None if given is None else frame.object(given[1])
     if given is not None and (other is None or given[1].kind is not Kind.DICT):
         frame.update(base, Object(element=NOTHING))
@@ -194,8 +191,7 @@ def store_item(frame: Frame, base: Value, index: Value, value: Value) -> None:
     else:  # what stood there before is gone
         given = frame.object(value) if index.trait is Trait.SLICE else None
         value = value if given is None else given.elements()
-        empty = found.items == () and not found.entries
-        held = value if empty else join_values(found.elements(), value)
+        held = value if found.is_empty else join_values(found.elements(), value)
         frame.update(base, Object(element=held, source=found.source))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from devlint.flow.domain.derivation import first
 from devlint.flow.domain.keys import HAS_LENGTH
@@ -16,11 +15,9 @@ from devlint.model import ir
 from devlint.model.trees import integer
 from devlint.torchapi.effects import Dims, Effect, Row
 
-NO_CONDITIONS: Mapping[str, bool] = MappingProxyType({})
-
 
 def dimensions(
-    args: Arguments, row: Row, of: Value | None = None, known: Mapping[str, bool] = NO_CONDITIONS
+    args: Arguments, row: Row, of: Value | None = None, known: Mapping[str, bool] | None = None
 ) -> bool | None:
     """True: certainly 0-dimensional; False: certainly not; None: not known. `known` are the
     conditions that are settled."""
@@ -81,8 +78,7 @@ def has_rows(args: Arguments, row: Row) -> bool:
         return False
     if isinstance(size[0], ir.Display):
         return sum(not isinstance(item, ir.Starred) for item in size[0].items) > 1
-    sizes = args.positional() if row.name.rpartition(".")[2] in _TAKES_SIZES else []
-    return len(sizes) > 1
+    return row.name.rpartition(".")[2] in _TAKES_SIZES and len(args.positional()) > 1
 
 
 _TAKES_SIZES = frozenset(("empty", "ones", "rand", "randn", "zeros"))
@@ -97,10 +93,8 @@ def is_placeholder(args: Arguments, row: Row) -> bool:
     if given is None or row.dims not in (Dims.SHAPE, Dims.DATA, Dims.SOME):
         return False
     node = given[0]
-    if isinstance(node, ir.Display) and not node.items:
-        return row.dims is not Dims.SHAPE  # `torch.zeros([])` is a number
-    if row.dims is not Dims.SHAPE:
-        return False
+    if row.dims is not Dims.SHAPE:  # `torch.zeros([])` is a number
+        return isinstance(node, ir.Display) and not node.items
     sizes = node.items if isinstance(node, ir.Display) else tuple(n for n, _ in args.positional())
     return any(isinstance(size, ir.Constant) and size.value == 0 for size in sizes)
 
@@ -125,27 +119,22 @@ def _by_size(args: Arguments, row: Row) -> bool | None:
     return _by_shape(args, row, None)
 
 
-def _by_data(args: Arguments, row: Row, known: Mapping[str, bool]) -> bool | None:
+def _by_data(args: Arguments, row: Row, known: Mapping[str, bool] | None) -> bool | None:
     given = args.find(row.data or (0, "data"))
     if given is None:
         return None
     node, value = given
-    if isinstance(node, ir.Display):
-        return False
-    if isinstance(node, ir.Comprehension):
+    if isinstance(node, (ir.Display, ir.Comprehension)) or value.kind.is_container:
         return False
     if value.kind in (Kind.NUMBER, Kind.BOOL):
         return True
-    if value.kind.is_container:
-        return False
-    if isinstance(value.data, Path) and known.get(value.data.text + HAS_LENGTH):
+    if known and isinstance(value.data, Path) and known.get(value.data.text + HAS_LENGTH):
         return False
     return value.scalar if value.kind is Kind.NDARRAY else None
 
 
 def _by_reduction(args: Arguments, row: Row, of: Value | None) -> bool | None:
-    first = 0 if "self" in row.of else 1
-    given = args.find((first, "dim", "axis"))
+    given = args.find((0 if "self" in row.of else 1, "dim", "axis"))
     if given is None or given[1].kind is Kind.NONE:
         return None if args.unpacked else True
     node = given[0]

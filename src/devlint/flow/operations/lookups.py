@@ -6,7 +6,7 @@ from devlint.flow.domain.lattice import is_place_of_argument, only_host
 from devlint.flow.domain.values import Origin
 from devlint.flow.facts import Operand, Role
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
 from devlint.model import ir
 from devlint.model.trees import key
 
@@ -40,6 +40,6 @@ def _keeps_on_host(frame: Frame, base: Operand, index: Operand) -> bool:
     info, function = frame.owner, frame.function
     if info is None or info.role is not Role.PLAIN or not isinstance(function, ir.Function):
         return False
-    kept = bool(function.params) and self_attribute(base.node, function.params[0].name)
+    kept = bool(self_attribute(base.node, first_parameter(function)))
     named = base.origin is Origin.MOVED and only_host(base.device)
-    return bool(kept) and named and index.origin is Origin.INPUT
+    return kept and named and index.origin is Origin.INPUT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import (
@@ -16,7 +17,6 @@ from devlint.flow.domain.lattice import (
     off_host,
     only_host,
 )
-from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import ELEMENTS, Trait
 from devlint.flow.domain.values import (
     MADE,
@@ -64,14 +64,13 @@ def meet(
     What is written into (`inplace`: the first) must be where the result is, 0-dimensional or not.
     """
     arguments = grown(frame, arguments)
-    tensors = [pair for pair in arguments if pair[1].kind in TENSORS]
     note_operands(frame, node, op, arguments)
-    if not tensors:
+    if not any(value.kind in TENSORS for _, value in arguments):
         return NOTHING
     perhaps = any(value.trait is Trait.PERHAPS for _, value in arguments)
     if perhaps:
         arguments = [(n, as_tensor(v) if v.trait is Trait.PERHAPS else v) for n, v in arguments]
-        tensors = [pair for pair in arguments if pair[1].kind in TENSORS]
+    tensors = [pair for pair in arguments if pair[1].kind in TENSORS]
     placed = []
     for expression, value in tensors:
         batches.note_tensor(frame, expression, value)
@@ -84,17 +83,21 @@ def meet(
         if free_scalars and not written and is_number(value) and value.origin not in SHAPED:
             value = value.but(device=off_host(device))
         placed.append(frame.operand(expression, value))
-    differing = _differing(placed) and not frame.on_host(placed)
+    pairs = combinations(placed, 2)
+    differing = any(difference(one.device, other.device) is not None for one, other in pairs)
     note_meeting(frame, placed, node)
     _note_unproven(frame, tensors, node)
-    if differing and not sets_up_again(frame):
+    if differing and not frame.on_host(placed) and not sets_up_again(frame):
         note_kept(frame, placed, node)
         frame.record(Join(node, frame.context(), op, with_near(frame, placed), inplace))
     found = _result(frame, arguments, placed)
     unseen = any(value.kind is Kind.UNKNOWN for _, value in arguments)
     if frame.state.busy is None and names_accelerator(found.device) and not unseen:
         frame.state.busy = node  # an object of another library may compute this, and wait
-    return _perhaps(found) if perhaps else found
+    if perhaps:  # one operand decides only where it is a tensor at all
+        device = UNKNOWN if only_host(found.device) else found.device
+        found = found.but(device=device, scalar=None)
+    return found
 
 
 def note_operands(frame: Frame, node: ir.Node, op: str, arguments: list[Given]) -> None:
@@ -107,27 +110,11 @@ def note_operands(frame: Frame, node: ir.Node, op: str, arguments: list[Given]) 
         record.meet(Meeting(node, op, operands, frame.site))
 
 
-def _perhaps(found: Value) -> Value:
-    """A result that one operand decides only where it is a tensor at all."""
-    device = UNKNOWN if only_host(found.device) else found.device
-    return found.but(device=device, scalar=None)
-
-
-def _differing(placed: list[Operand]) -> bool:
-    return any(
-        difference(one.device, other.device) is not None
-        for index, one in enumerate(placed)
-        for other in placed[index + 1 :]
-    )
-
-
 def _result(frame: Frame, arguments: list[Given], placed: list[Operand]) -> Value:
     """Where operands differ, the result is where the fix puts it: on the accelerator."""
     tensors = [value for _, value in arguments if value.kind in TENSORS]
-    unknown = any(
-        value.kind is Kind.UNKNOWN or (value.kind in TENSORS and frame.place(value) == UNKNOWN)
-        for _, value in arguments
-    )
+    unknown = any(value.kind is Kind.UNKNOWN for _, value in arguments)
+    unknown = unknown or any(frame.place(value) == UNKNOWN for value in tensors)
     lead = _lead(placed)
     device = _device_of_result(frame, tensors, lead, unknown)
     scalars = [value.scalar for value in tensors]
@@ -156,8 +143,9 @@ def _lead(placed: list[Operand]) -> Operand | None:
     named accelerator, that before the host; what is there on purpose before what was made there."""
 
     def order(operand: Operand) -> tuple[int, bool, bool]:
-        by_default = operand.device == CPU and operand.origin in MADE
-        return _rank(operand.device), by_default, _is_loose(operand)
+        device = operand.device
+        rank = 0 if isinstance(device, Symbol) else 2 if only_host(device) else 1
+        return rank, device == CPU and operand.origin in MADE, _is_loose(operand)
 
     return min(placed, key=order, default=None)
 
@@ -168,26 +156,16 @@ def _is_loose(operand: Operand) -> bool:
     return operand.origin is Origin.STALE and operand.value.scalar is not False
 
 
-def _rank(device: Device) -> int:
-    return 0 if isinstance(device, Symbol) else 2 if only_host(device) else 1
-
-
 def _device_of_result(
     frame: Frame, tensors: list[Value], lead: Operand | None, unknown: bool
 ) -> Device:
     if lead is None:
-        if unknown:
-            return UNKNOWN
-        return frame.place(tensors[0])
-    if only_host(lead.device) and any(_may_be_anywhere(frame, value) for value in tensors):
-        return UNKNOWN
+        return UNKNOWN if unknown else frame.place(tensors[0])
+    if only_host(lead.device) and any(
+        value.origin is Origin.INPUT and frame.place(value) == UNKNOWN for value in tensors
+    ):
+        return UNKNOWN  # an argument of which no call tells anything: it may be on an accelerator
     return lead.device  # what isn't known is either a number, or where the others are
-
-
-def _may_be_anywhere(frame: Frame, value: Value) -> bool:
-    """Whether it is an argument of which a call tells nothing, and the function that it is a
-    tensor: that may be on an accelerator."""
-    return value.origin is Origin.INPUT and frame.place(value) == UNKNOWN
 
 
 def index(frame: Frame, node: ir.Expr, base: Given, indices: list[Given]) -> None:
@@ -195,16 +173,13 @@ def index(frame: Frame, node: ir.Expr, base: Given, indices: list[Given]) -> Non
     if any(value.kind in TENSORS for _, value in indices):
         note_operands(frame, node, "[]", [base, *indices])
     for expression, value in indices:
-        if value.kind not in TENSORS or base[1].kind not in TENSORS:
+        if value.kind not in TENSORS or base[1].kind not in TENSORS or is_number(value):
             continue
         owner, inner = frame.operand(*base), frame.operand(expression, value)
-        if is_number(value):
-            continue
         if owner.origin is Origin.STALE:
             note_meeting(frame, (owner, inner), node)
-        if difference(owner.device, inner.device) is None or may_index(frame, owner, inner):
-            continue
-        if frame.on_host((owner, inner)):
+        differing = difference(owner.device, inner.device) is not None
+        if not differing or may_index(frame, owner, inner) or frame.on_host((owner, inner)):
             continue
         if only_host(owner.device) and base[1].origin is Origin.ATTRIBUTE:
             note_kept(frame, [owner, inner], node)
@@ -223,20 +198,20 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
     found = frame.object(module[1])
     if module[1].data in frame.world.filled_by_hand:
         return UNKNOWN
-    takes_arrays = found is not None and str_source(found).startswith(("torch.nn.", "torchvision."))
+    library_class = "" if found is None else found.library_class
+    takes_arrays = library_class.startswith(("torch.nn.", "torchvision."))
     given = []
     for expression, value in _flat(frame, inputs):
-        if value.kind is Kind.ENCODING or value.kind in TENSORS:
-            if value.kind in TENSORS and is_free(frame, value) and not takes_arrays:
-                continue
-            if value.scalar is True:
-                continue
-            if found is not None and isinstance(found.source, str):  # libraries take tensors
-                batches.note_tensor(frame, expression, value)
-            among = any(expression is node and value is not inner for node, inner in inputs)
-            operand = replace(frame.operand(expression, value), among=among)
-            if operand.device != UNKNOWN:
-                given.append(operand)
+        if value.kind not in (*TENSORS, Kind.ENCODING) or value.scalar is True:
+            continue
+        if value.kind in TENSORS and is_free(frame, value) and not takes_arrays:
+            continue
+        if library_class:  # libraries take tensors
+            batches.note_tensor(frame, expression, value)
+        among = any(expression is node and value is not inner for node, inner in inputs)
+        operand = replace(frame.operand(expression, value), among=among)
+        if operand.device != UNKNOWN:
+            given.append(operand)
     note_meeting(frame, (caller, *given), node, shaped=takes_arrays)
     strangers = [o for o in given if difference(caller.device, o.device) is not None]
     if strangers and not frame.on_host((caller, *given)):
@@ -288,11 +263,6 @@ def _parts(frame: Frame, module: Value, depth: int) -> Iterator[tuple[str, Value
                 yield f"{name}.{rest}", part
 
 
-def str_source(found: Object) -> str:
-    """The dotted name of the library's class that made an object, or ""."""
-    return found.source if isinstance(found.source, str) else ""
-
-
 def _flat(frame: Frame, inputs: list[Given]) -> Iterator[Given]:
     """The arguments one by one, and what was stored in an encoding."""
     for expression, value in inputs:
@@ -307,17 +277,14 @@ def _note_unproven(frame: Frame, tensors: list[Given], node: ir.Node) -> None:
     """In `forward`, what a tensor meets is where the module is, also where that isn't proved."""
     if frame.role is not Role.MODULE or not frame.qualname.endswith(".forward"):
         return
-    if any(frame.place(value) == UNKNOWN and value.kind is Kind.TENSOR for _, value in tensors):
-        for expression, value in tensors:
-            owner = _kept_by(value) if value.origin is Origin.ATTRIBUTE else None
-            if (
-                owner is not None
-                and value.scalar is False
-                and frame.notes
-                and only_host(frame.place(value))
-            ):
-                words = f"`{ir.render(expression)}` meets a tensor of `forward` here"
-                frame.world.kept.setdefault(owner, []).append((node, words))
+    unproved = (value.kind is Kind.TENSOR and frame.place(value) == UNKNOWN for _, value in tensors)
+    if not frame.notes or not any(unproved):
+        return
+    for expression, value in tensors:
+        owner = _kept_by(value) if value.origin is Origin.ATTRIBUTE else None
+        if owner is not None and value.scalar is False and only_host(frame.place(value)):
+            words = f"`{ir.render(expression)}` meets a tensor of `forward` here"
+            frame.world.kept.setdefault(owner, []).append((node, words))
 
 
 def _kept_by(value: Value) -> tuple[ClassInfo, str] | None:
@@ -335,8 +302,7 @@ def note_kept(frame: Frame, operands: list[Operand], node: ir.Node) -> None:
         return
     for operand in operands:
         owner = _kept_by(operand.value)
-        if owner is not None:
-            others = [o for o in operands if difference(o.device, operand.device) is not None]
-            if others:
-                words = f"`{operand}` is on {operand.device}, `{others[0]}` on {others[0].device}"
-                frame.world.kept.setdefault(owner, []).append((node, words))
+        others = [o for o in operands if difference(o.device, operand.device) is not None]
+        if owner is not None and others:
+            words = f"`{operand}` is on {operand.device}, `{others[0]}` on {others[0].device}"
+            frame.world.kept.setdefault(owner, []).append((node, words))

@@ -18,6 +18,7 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.facts import Comparison
 from devlint.flow.frames import protocols
+from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, graphs, meet, siblings
 from devlint.flow.operations.unpacking import child_of, part_of_batch, part_of_encoding
@@ -30,26 +31,24 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
     """`left op right`."""
     first = node.left if isinstance(node, ir.Binary) else node.target
     second = node.right if isinstance(node, ir.Binary) else node.value
+    given = [(first, left), (second, right)]
     if left.kind in _OBJECTS or right.kind in _OBJECTS:
         found = _of_objects(frame, first, node.op, left, right)
         if found is not None:
             return found
-    if node.op == "*" and right.kind in _SEQUENCES:
-        left, right = right, left
-    if node.op == "*" and left.kind in _SEQUENCES:
-        return _combined(frame, node, left, right)  # a tensor of one number repeats it as well
+    for one, other in ((right, left), (left, right)):
+        if node.op == "*" and one.kind in _SEQUENCES:
+            return _combined(frame, node, one, other)  # a tensor of one number repeats it as well
     if left.kind in TENSORS or right.kind in TENSORS:
-        arrivals.read(frame, node, (first, left), (second, right))
+        arrivals.read(frame, node, *given)
         if _is_array(left) or _is_array(right):
             return Value(Kind.TENSOR)  # arrays meet tensors of the host only, or Python stops here
-        for given, one, other in ((first, left, right), (second, right, left)):
-            if siblings.may_be_number(frame, given, one):
+        for expression, one, other in ((first, left, right), (second, right, left)):
+            if siblings.may_be_number(frame, expression, one):
                 return other if other.kind in TENSORS else NOTHING
+        free = node.op != "@"
         inplace = isinstance(node, ir.Augment) and left.kind is Kind.TENSOR
-        return meet.meet(
-            frame, node, node.op, [(first, left), (second, right)],
-            free_scalars=node.op != "@", inplace=inplace,
-        )  # fmt: skip
+        return meet.meet(frame, node, node.op, given, free_scalars=free, inplace=inplace)
     if left.kind is Kind.STRING and node.op == "+":
         return _concatenated(left, right)
     if left.kind is Kind.STRING and node.op == "%":
@@ -57,10 +56,10 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
     if left.kind is Kind.NUMBER and right.kind is Kind.NUMBER:
         arrivals.subtract(frame, node, left, right)
         return Value(Kind.NUMBER)
-    if left.kind.is_container and node.op in ("+", "*", "|"):
+    if left.kind.is_container and node.op in ("+", "|"):
         return _combined(frame, node, left, right)
     if Kind.NDARRAY in (left.kind, right.kind):
-        arrivals.read(frame, node, (first, left), (second, right))
+        arrivals.read(frame, node, *given)
         perhaps = Kind.UNKNOWN in (left.kind, right.kind) and isinstance(node, ir.Binary)
         trait = Trait.ANNOTATED if perhaps else None  # with a tensor of the host it makes a tensor
         shaped = any(each.kind is Kind.NDARRAY and each.scalar is False for each in (left, right))
@@ -124,7 +123,7 @@ def _is_placeholder(text: str) -> bool:
     return named or text in ("%d", "%i", "%s")
 
 
-def formatted(frame: Frame, parts: list[tuple[ir.Expr, Value]]) -> Value:
+def formatted(frame: Frame, parts: list[Given]) -> Value:
     """An f-string: `f"cuda:{index}"` names an accelerator."""
     for part, value in parts:
         arrivals.read(frame, part, (part, value))
@@ -161,8 +160,8 @@ def compare(frame: Frame, node: ir.Compare, left: Value, right: Value) -> Value:
     if node.op not in ("in", "not in", "is", "is not") and (
         left.kind in TENSORS or right.kind in TENSORS
     ):
-        arrivals.read(frame, node, (node.left, left), (node.right, right))
         given = [(node.left, left), (node.right, right)]
+        arrivals.read(frame, node, *given)
         if frame.testing:
             given = [(each, _one_number(each, value)) for each, value in given]
         found = meet.meet(frame, node, node.op, given)
@@ -247,9 +246,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         stored = frame.state.paths.get(identity(node)) if frame.state.paths else None
         return stored or _item(found, kind, index)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path) and isinstance(index.data, (str, int)):
-        text = f'{base.data.text}["{index.data}"]' if isinstance(index.data, str) else (
-            f"{base.data.text}[{index.data}]"
-        )  # fmt: skip
+        shown = f'"{index.data}"' if isinstance(index.data, str) else index.data
+        text = f"{base.data.text}[{shown}]"
         inner = path_value(text, base.data.given)
         if base.trait is Trait.LOADED:
             inner = base.but(data=inner.data)
@@ -300,12 +298,11 @@ def _item(found: Object, kind: Kind, index: Value) -> Value:
     return found.elements()
 
 
-def index_parts(frame: Frame, node: ir.Expr, index: Value) -> list[tuple[ir.Expr, Value]]:
+def index_parts(frame: Frame, node: ir.Expr, index: Value) -> list[Given]:
     """The indices of `x[a, b]`, one by one."""
-    found = frame.object(index)
-    several = isinstance(node, ir.Display) and node.kind == "tuple"
-    if several and found is not None and found.items is not None:
-        assert isinstance(node, ir.Display)
-        if len(found.items) == len(node.items):
-            return list(zip(node.items, found.items, strict=True))
+    if isinstance(node, ir.Display) and node.kind == "tuple":
+        found = frame.object(index)
+        items = None if found is None else found.items
+        if items is not None and len(items) == len(node.items):
+            return list(zip(node.items, items, strict=True))
     return [(node, index)]

@@ -22,7 +22,7 @@ def is_stateless(frame: Frame, base: Value) -> bool:
 
 def is_unseen(frame: Frame, base: Value) -> bool:
     """Whether it is a module of a class that nobody has seen: its `device` may be a string."""
-    found = frame.object(base) if base.kind is Kind.MODULE else None
+    found = frame.object(base)
     return base.kind is Kind.MODULE and (found is None or found.source is None)
 
 
@@ -43,24 +43,20 @@ _WITH_DEVICE = ("LightningModule", "PreTrainedModel", "ModelMixin")
 def may_define(frame: Frame, base: Value, attr: str) -> bool:
     """Whether a module may have an attribute that plain modules lack. Unless proved: yes."""
     found = frame.object(base)
-    if found is None or base.trait is Trait.SUPER:
+    if found is None or base.trait is Trait.SUPER or attr in found.entries:
         return True
-    if attr in found.entries:
+    info = found.source
+    if not isinstance(info, ClassInfo):
+        return not _is_plain(frame, found.library_class)
+    plain = all(_is_plain(frame, base) for base in info.library_bases())
+    dynamic = info.defines("__getattr__") or info.defines("__getattribute__")
+    inherited = base.trait is Trait.SELF and any(
+        info in each.lineage() and each.defines(attr) for each in frame.file.classes.values()
+    )
+    if info.is_open or dynamic or not plain or inherited or info.defines(attr):
         return True
-    if isinstance(found.source, str):
-        return not _is_plain(frame, found.source)
-    if isinstance(found.source, ClassInfo):
-        info = found.source
-        plain = all(_is_plain(frame, base) for base in info.library_bases())
-        dynamic = info.defines("__getattr__") or info.defines("__getattribute__")
-        inherited = base.trait is Trait.SELF and any(
-            info in each.lineage() and each.defines(attr) for each in frame.file.classes.values()
-        )
-        if info.is_open or dynamic or not plain or inherited or info.defines(attr):
-            return True
-        unfinished = base.trait is Trait.SELF and _is_unfinished(frame, info)
-        return unfinished or _is_given(frame.file, attr)
-    return True
+    unfinished = base.trait is Trait.SELF and _is_unfinished(frame, info)
+    return unfinished or _is_given(frame.file, attr)
 
 
 def _is_given(file: File, attr: str) -> bool:
@@ -79,9 +75,7 @@ def _is_given(file: File, attr: str) -> bool:
 def _is_unfinished(frame: Frame, info: ClassInfo) -> bool:
     """Whether methods call others of the object that nothing defines: the classes of other files
     that build on this one bring them, and bring attributes as well."""
-    called = {
-        name for each, method in info.all_methods() for name in each.file.scan(method).self_calls
-    }
+    called = {name for _, scan in info.scans() for name in scan.self_calls}
     return any(
         name != "forward"
         and not info.defines(name)
@@ -106,7 +100,7 @@ def note_plain(frame: Frame, node: ir.Attribute, base: Value) -> None:
     if not isinstance(function, ir.Function) or not isinstance(node.value, ir.Name):
         return
     name = node.value.id
-    given = any(each.name == name for each in function.params)
+    given = frame.takes(name)
     if given and (frame.caller is None or _may_change_arguments(frame, function)):
         return
     if frame.file.scan(function).assigned[name] != (not given):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.mixtures import Empty
 from devlint.flow.domain.values import Kind, Origin, Value
+from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
@@ -28,7 +29,7 @@ def asked(frame: Frame, node: ir.Name, value: Value) -> Value:
     return frame.state.env[node.id]
 
 
-def grown(frame: Frame, arguments: list[tuple[ir.Expr, Value]]) -> list[tuple[ir.Expr, Value]]:
+def grown(frame: Frame, arguments: list[Given]) -> list[Given]:
     """The operands of an operation; of a local tensor without elements it is known where it was
     made, unless an `if` since then may have found that it is empty."""
     if not any(isinstance(value.data, Empty) for _, value in arguments):

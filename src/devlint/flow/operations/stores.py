@@ -10,17 +10,19 @@ from devlint.flow.domain.paths import Path, identity
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Origin, Value, with_gradient
 from devlint.flow.facts import AttributeWrite
-from devlint.flow.frames.files import ClassInfo, File
+from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.protocols import runs_again
 from devlint.flow.modules.holdings import inherits_buffer
 from devlint.flow.modules.placement import forget_optimizer, is_registered, outermost, place_module
-from devlint.flow.syntax.walk import first_parameter, nodes_of
+from devlint.flow.syntax.walk import first_parameter, nodes_of, self_attribute
 from devlint.model import ir
 from devlint.model.trees import last_name
 
 
-def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) -> None:
+def store(
+    frame: Frame, node: ir.Attribute, value: Value, statement: ir.Assign | ir.Augment | ir.Evaluate
+) -> None:
     """`base.attr = value`."""
     base = frame.evaluate(node.value)
     if node.attr == "data" and isinstance(node.value, ir.Attribute):
@@ -33,24 +35,25 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
     if base.kind is Kind.TENSOR and isinstance(node.value, ir.Name):
         if node.attr == "grad" or (node.attr == "requires_grad" and value.data is True):
             frame.state.env[node.value.id] = with_gradient(base)
-    found = frame.object(base)
-    source = None if found is None else found.source
-    if isinstance(source, ClassInfo) and (setter := source.setter(node.attr)) is not None:
+    found, info = frame.object(base), frame.class_of(base)
+    if info is not None and (setter := info.setter(node.attr)) is not None:
         owner, function = setter
         frame.world.invoke(frame, node, owner.closure_of(function), [base, value], {})
         return
     is_module = base.kind is Kind.MODULE and base.trait is Trait.SELF
-    if found is not None and is_module and _is_refused(found.entries.get(node.attr), value):
+    before = None if found is None else found.entries.get(node.attr)
+    if is_module and _is_refused(before, value):
         return
     if base.trait is not Trait.SELF:
         frame.world.written.add(node.attr)
-    if is_module and isinstance(source, ClassInfo) and (frame.tells or _is_made(frame)):
-        operand = frame.operand(_written(statement, node), value)
+    written = statement.value or node
+    if is_module and info is not None and (frame.tells or _is_made(frame)):
+        operand = frame.operand(written, value)
         noted = frame.world.stores if frame.tells else frame.world.inherited
-        stores = noted.setdefault((source, node.attr), [])
+        stores = noted.setdefault((info, node.attr), [])
         if all(known is not statement for known, _ in stores):
             stores.append((statement, operand))
-    if value.kind is Kind.MODULE and _is_of_file(frame, _written(statement, node)):
+    if value.kind is Kind.MODULE and _is_of_file(frame, written):
         frame.world.filled_by_hand.add(value.data)  # what holds it now may be moved
     is_device = node.attr == "device"
     if frame.tells and (is_module or (is_device and not _is_replaced(frame.file, node.attr))):
@@ -60,19 +63,18 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
                 frame.context(),
                 frame.operand(node.value, base),
                 node.attr,
-                frame.operand(_written(statement, node), value),
+                frame.operand(written, value),
                 is_module,
-                found is not None and _is_made_anew(frame, found.entries.get(node.attr)),
+                _is_made_anew(frame, before),
             )
         )
     if found is not None and base.kind in (Kind.MODULE, Kind.INSTANCE):
         if not is_module and value.kind in (Kind.TENSOR, Kind.PLACED) and not _is_own(frame, node):
             _fill_by_hand(frame, base, value)
             found = frame.object(base) or found
-        before = found.entries.get(node.attr)
         registered = before is not None and before.trait is Trait.BUFFER
-        if is_module and isinstance(source, ClassInfo):
-            registered = registered or inherits_buffer(frame, source, node.attr)
+        if is_module and info is not None:
+            registered = registered or inherits_buffer(frame, info, node.attr)
         if registered and value.kind is Kind.TENSOR:
             value = value.but(trait=Trait.BUFFER)
         holds = value.kind in (Kind.MODULE, Kind.TENSOR) or value.kind.is_container
@@ -133,9 +135,9 @@ def _is_made(frame: Frame) -> bool:
 
 def _is_own(frame: Frame, node: ir.Attribute) -> bool:
     """Whether a method writes to its own object: then it has just what the method says."""
-    owner = frame.owner if isinstance(frame.function, ir.Function) else None
-    this = first_parameter(frame.function) if owner is not None else None
-    return this is not None and isinstance(node.value, ir.Name) and node.value.id == this
+    if frame.owner is None or not isinstance(frame.function, ir.Function):
+        return False
+    return bool(self_attribute(node, first_parameter(frame.function)))
 
 
 def _fill_by_hand(frame: Frame, module: Value, value: Value) -> None:
@@ -194,8 +196,3 @@ def _replaced(call: ir.Call) -> str:
         case [ir.Name() | ir.Attribute() as owner, ir.Constant(value=str(attr))]:
             return attr if last_name(owner).endswith("Tensor") else ""
     return ""
-
-
-def _written(statement: ir.Stmt, node: ir.Expr) -> ir.Expr:
-    value = getattr(statement, "value", None)
-    return value if isinstance(value, ir.Expr) else node

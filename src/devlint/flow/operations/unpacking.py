@@ -25,23 +25,7 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
     """What iterating over a value yields."""
     kind = value.kind
     if kind is Kind.LOADER:
-        found = frame.object(value)
-        device = value.device if found is None else found.device
-        trace = found.trace if found is not None else value.trace
-        placed = value.trait is Trait.MANAGED
-        if node is not None and device != UNKNOWN and not placed:
-            trace = Step(Sort.LOADED, node, trace)
-        if found is not None and found.managed:
-            return Value(Kind.UNKNOWN, trait=Trait.MANAGED)
-        made = None if found is None else frame.object(found.element)
-        if found is not None and made is not None and node is not None and not placed:
-            return found.element.but(data=frame.allocate(node, made))  # each time another one
-        ref = (value.data if node is None else node, frame.site)
-        parts = {} if found is None else found.entries
-        lists = frozenset(name for name, part in parts.items() if part.kind is Kind.LIST)
-        batch = Batch(frozenset((ref,)), frozenset(parts) - lists, lists)
-        loaded = Value(Kind.BATCH, device, batch, Origin.LOADED, trace=trace)
-        return part_of_batch(loaded, WHOLE, Trait.MANAGED if placed else None)
+        return _of_loader(frame, value, node)
     if kind is Kind.TENSOR:
         told = value.trace if node is None else Step(Sort.ITERATION, node, value.trace)
         rows = value.trait is Trait.ROWS
@@ -66,6 +50,24 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
     if found is not None and kind.is_container:
         return found.elements()
     return value if value.trait is Trait.MANAGED else NOTHING
+
+
+def _of_loader(frame: Frame, value: Value, node: ir.Node | None) -> Value:
+    """A batch, or a new object of the kind that a loader is known to yield."""
+    found = frame.object(value) or Object(value.device, trace=value.trace)
+    placed, trace = value.trait is Trait.MANAGED, found.trace
+    if node is not None and found.device != UNKNOWN and not placed:
+        trace = Step(Sort.LOADED, node, trace)
+    if found.managed:
+        return Value(Kind.UNKNOWN, trait=Trait.MANAGED)
+    made = frame.object(found.element)
+    if made is not None and node is not None and not placed:
+        return found.element.but(data=frame.allocate(node, made))  # each time another one
+    ref = (value.data if node is None else node, frame.site)
+    lists = frozenset(name for name, part in found.entries.items() if part.kind is Kind.LIST)
+    batch = Batch(frozenset((ref,)), frozenset(found.entries) - lists, lists)
+    loaded = Value(Kind.BATCH, found.device, batch, Origin.LOADED, trace=trace)
+    return part_of_batch(loaded, WHOLE, Trait.MANAGED if placed else None)
 
 
 _MOST_ITEMS = 4
@@ -128,7 +130,7 @@ def child_of(frame: Frame, value: Value) -> Value:
     found = frame.object(value)
     if found is None:
         return NOTHING
-    if isinstance(found.source, str) and "Parameter" in found.source:
+    if "Parameter" in found.library_class:
         follows = Origin.FOLLOWS
         return Value(Kind.TENSOR, found.device, origin=follows, grad=True, trace=found.trace)
     if found.items:
@@ -227,7 +229,7 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
     found = frame.object(value)
     starred = any(isinstance(target, ir.Starred) for target in targets)
     if found is not None and found.items is not None:
-        if starred and (parts := _with_rest(frame, value, found.items, targets)):
+        if starred and (parts := _with_rest(frame, found.items, targets)):
             return parts
         if len(found.items) == count and not starred:
             return list(found.items)
@@ -248,9 +250,7 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
     return [NOTHING] * count
 
 
-def _with_rest(
-    frame: Frame, value: Value, items: tuple[Value, ...], targets: tuple[ir.Expr, ...]
-) -> list[Value]:
+def _with_rest(frame: Frame, items: tuple[Value, ...], targets: tuple[ir.Expr, ...]) -> list[Value]:
     """What `first, *rest` gets of items that are known; nothing where there are too few."""
     at = next(n for n, target in enumerate(targets) if isinstance(target, ir.Starred))
     after = len(targets) - at - 1
