@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.domain.paths import identity
-from devlint.flow.syntax.walk import inner_blocks, targets
+from devlint.flow.syntax.walk import inner_blocks, names_in, nodes_of, targets
 from devlint.model import ir
-from devlint.model.trees import children, descendants
+from devlint.model.trees import children
 
 Way = tuple[ir.Body, ...]
 """The blocks around a statement, from the outside in."""
@@ -97,10 +97,5 @@ def _always(statement: ir.Stmt) -> Iterator[ir.Node]:
 
 def _binds(body: ir.Body, name: str) -> int:
     """How often a name is bound."""
-    every = (each for statement in body for each in descendants(statement))
-    bound = (target for each in every for target in targets(each))
-    return sum(
-        isinstance(node, ir.Name) and node.id == name
-        for target in bound
-        for node in descendants(target)
-    )
+    bound = (target for node in nodes_of(body) for target in targets(node))
+    return sum(found == name for target in bound for found in names_in(target))

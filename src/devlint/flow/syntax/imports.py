@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from devlint.flow.syntax.walk import inner_blocks
 from devlint.model import ir
@@ -34,12 +34,23 @@ def _bound(statement: ir.Stmt) -> Iterator[tuple[str, str]]:
                 yield alias.asname or alias.name, f"{module}.{alias.name}"
 
 
-def spelled(node: ir.Expr, names: Mapping[str, str]) -> str:
-    """The dotted name of an expression, by what a file has imported; "" where none brings it."""
+def brought(statement: ir.Node) -> Iterator[str]:
+    """The dotted names of what an import brings; a relative one, which is no library, with dots at
+    its front."""
+    match statement:
+        case ir.Import(names=names):
+            yield from (alias.name for alias in names)
+        case ir.ImportFrom(module=module, names=names, level=level):
+            yield from (f"{'.' * level}{module}.{alias.name}" for alias in names)
+
+
+def spelled(node: ir.Expr, whole: Callable[[str], str | None]) -> str:
+    """The dotted name of an expression, by what the name at its front stands for; "" where that is
+    nothing of a library."""
     if isinstance(node, ir.Name):
-        return names.get(node.id, "")
+        return whole(node.id) or ""
     if isinstance(node, ir.Attribute):
-        base = spelled(node.value, names)
+        base = spelled(node.value, whole)
         return f"{base}.{node.attr}" if base else ""
     return ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from devlint.flow.syntax.imports import spelled
+from devlint.flow.syntax.imports import brought, spelled
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import key, last_name
@@ -45,41 +45,32 @@ def chooses(body: ir.Body, names: Mapping[str, str]) -> bool:
                 value=ir.Constant(value=str(devices)),
             ) if "," in devices:
                 lists.add(variable)
-            case ir.Import(names=aliases):
-                if any(_is_framework(each.name) for each in aliases):
-                    return True
-            case ir.ImportFrom(module=module, level=0):
-                if _is_framework(module):
+            case ir.Import() | ir.ImportFrom():
+                if any(name.partition(".")[0] in _FRAMEWORKS for name in brought(node)):
                     return True
             case ir.Call(func=func):
-                if last_name(func) in SETTERS or spelled(func, names) in _LENDERS:
+                if last_name(func) in SETTERS or spelled(func, names.get) in _LENDERS:
                     return True
     constants = (each for each in nodes_of(body) if isinstance(each, ir.Constant))
     return any(each.value in VISIBLE and each not in lists for each in constants)
-
-
-def _is_framework(module: str) -> bool:
-    return module.partition(".")[0] in _FRAMEWORKS
 
 
 def is_of_one(group: ir.Call, body: ir.Body) -> bool:
     """Whether a group has one process only, as far as the file spells it out."""
     for argument in group.args:
         match argument:
-            case ir.Argument(keyword="world_size", value=ir.Constant(value=1)):
+            case (
+                ir.Argument(keyword="world_size", value=ir.Constant(value=1))
+                | ir.Argument(keyword="rank", value=ir.Constant(value=int()))
+            ):
                 return True
-            case ir.Argument(keyword="rank", value=ir.Constant(value=int())):
+    for node in nodes_of(body):
+        match node:
+            case ir.Assign(
+                targets=(ir.Subscript(index=ir.Constant(value="WORLD_SIZE")),),
+                value=ir.Constant(value="1"),
+            ):
                 return True
-    return any(_sets_size(each) for each in nodes_of(body))
-
-
-def _sets_size(node: ir.Node) -> bool:
-    match node:
-        case ir.Assign(
-            targets=(ir.Subscript(index=ir.Constant(value="WORLD_SIZE")),),
-            value=ir.Constant(value="1"),
-        ):
-            return True
     return False
 
 
@@ -101,7 +92,7 @@ def spawned(body: ir.Body, names: Mapping[str, str]) -> dict[str, bool]:
     for node in nodes_of(body):
         if not isinstance(node, ir.Call):
             continue
-        name = spelled(node.func, names)
+        name = spelled(node.func, names.get)
         if name in _SPAWNS or name in _STARTS:
             for argument in node.args:
                 wanted = ("fn", None) if name in _SPAWNS else ("target",)
@@ -148,7 +139,7 @@ def takes_current(node: ir.Node, names: Mapping[str, str]) -> str:
     told no other; else ""."""
     if not isinstance(node, ir.Call) or any(each.star for each in node.args):
         return ""
-    name = spelled(node.func, names)
+    name = spelled(node.func, names.get)
     if name not in _ON_CURRENT or any(each.keyword == "device" for each in node.args):
         return ""
     last = name.rpartition(".")[2]

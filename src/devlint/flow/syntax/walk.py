@@ -38,6 +38,12 @@ def nodes_of(body: Iterable[ir.Node]) -> Iterator[ir.Node]:
     return chain.from_iterable(map(descendants, body))
 
 
+def units(body: ir.Body) -> Iterator[ir.Stmt]:
+    """The functions, methods and other statements of a file, those of a class in its place."""
+    for statement in body:
+        yield from statement.body if isinstance(statement, ir.Class) else (statement,)
+
+
 def targets(statement: ir.Node) -> tuple[ir.Expr, ...]:
     """What a statement by itself assigns to, puts something into, or binds anew in each round."""
     match statement:
@@ -113,7 +119,9 @@ def uncalled(body: ir.Body) -> dict[str, list[ir.Name | ir.Attribute]]:
 def given_back(body: ir.Body) -> frozenset[ir.Function]:
     """The functions inside of functions that these do nothing with but to return them."""
     found = set[ir.Function]()
-    for around in filter(_is_function, nodes_of(body)):
+    for around in nodes_of(body):
+        if not isinstance(around, ir.Function):
+            continue
         nodes = list(descendants(around))
         inner = [each for each in nodes if isinstance(each, ir.Function) and each is not around]
         returned = {each.value for each in nodes if isinstance(each, ir.Return)} if inner else set()
@@ -124,8 +132,17 @@ def given_back(body: ir.Body) -> frozenset[ir.Function]:
     return frozenset(found)
 
 
-def _is_function(node: ir.Node) -> bool:
-    return isinstance(node, ir.Function)
+def by_parameter(
+    params: tuple[ir.Parameter, ...], args: Iterable[ir.Argument]
+) -> Iterator[tuple[str, ir.Argument]]:
+    """The arguments of a call, each with the name of the parameter that takes it; "" where none
+    is known to. `params` are those without a receiver's."""
+    places = iter([each.name for each in params if each.kind == "positional"])
+    for argument in args:
+        if argument.star == "*":
+            places = iter(())
+        positional = argument.keyword is None and not argument.star
+        yield (next(places, "") if positional else argument.keyword or ""), argument
 
 
 def first_row(node: ir.Node) -> int:
