@@ -170,12 +170,14 @@ def parameter_of(place: Symbol) -> str:
 
 def given(device: Device, key: str, holds: bool) -> Device:
     """The device where the condition `key` is known to hold, or known not to."""
-    if isinstance(device, Guarded) and (parts := parts_of(key)):
-        return _given_all(device, parts, holds)
-    if not isinstance(device, Guarded):
-        if holds and isinstance(device, Symbol) and key == device.key + IS_NONE:
+    if isinstance(device, Symbol) and holds:
+        if key == device.key + IS_NONE:
             return UNKNOWN  # what names it names none
-        return CPU if holds and _is_proven_host(device, key) else device
+        return CPU if _is_proven_host(device, key) else device
+    if not isinstance(device, Guarded):
+        return device
+    if parts := parts_of(key):
+        return _given_all(device, parts, holds)
     if device.key == key:
         return device.yes if holds else device.no
     return _node(device.key, given(device.yes, key, holds), given(device.no, key, holds))
@@ -192,12 +194,10 @@ def _given_all(device: Device, parts: tuple[Literal, ...], hold: bool) -> Device
     return otherwise.pop() if len(otherwise) == 1 else device
 
 
-def _is_proven_host(device: Device, key: str) -> bool:
-    if key == ALL_ON_HOST:
-        return isinstance(device, Symbol)
+def _is_proven_host(place: Symbol, key: str) -> bool:
     if key == ARGUMENTS_ON_HOST:
-        return is_place_of_argument(device) or device == THE_MODULE
-    return isinstance(device, Symbol) and key == device.key + ON_HOST
+        return is_place_of_argument(place) or place == THE_MODULE
+    return key in (ALL_ON_HOST, place.key + ON_HOST)
 
 
 def choose(key: str, yes: Device, no: Device) -> Device:
@@ -319,23 +319,16 @@ def left_out(device: Device) -> Device:
 def is_chosen(device: Device) -> bool:
     """Whether the source names the place, or leaves it to whoever runs it (`args.device`). Else it
     is where an argument, or the module itself, happens to be."""
-    if isinstance(device, Guarded):
-        return is_chosen(device.yes) and is_chosen(device.no)
-    if isinstance(device, Symbol):
-        chosen = not device.key.endswith(".device") or is_stored(device.key)
-        return device.is_spelled and chosen
-    return True
+    return all(place.is_spelled and not is_place_of_argument(place) for place in symbols(device))
 
 
 def names_accelerator(device: Device) -> bool:
     """Whether the source names an accelerator, alone or as one of a choice."""
-    if isinstance(device, Guarded):
-        return names_accelerator(device.yes) or names_accelerator(device.no)
-    return isinstance(device, Known) and device.type not in ("cpu", "meta")
+    return any(
+        isinstance(leaf, Known) and leaf.type not in ("cpu", "meta") for leaf in leaves(device)
+    )
 
 
 def may_be_accelerator(device: Device) -> bool:
     """Whether there is a reason to think so: a named accelerator, a choice of one, a symbol."""
-    if isinstance(device, Guarded):
-        return may_be_accelerator(device.yes) or may_be_accelerator(device.no)
-    return isinstance(device, Symbol) or names_accelerator(device)
+    return names_accelerator(device) or any(symbols(device))

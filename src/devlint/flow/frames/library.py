@@ -12,7 +12,7 @@ from devlint.flow.domain.keys import (
     DEVICE_ASKED,
     HOST_CHOSEN,
 )
-from devlint.flow.domain.lattice import Device, Guarded, Symbol, conditions
+from devlint.flow.domain.lattice import Device, Symbol, conditions, symbols
 from devlint.flow.domain.paths import Path, path_value
 from devlint.flow.domain.values import Condition, Kind, Value
 from devlint.flow.frames.files import File
@@ -131,10 +131,7 @@ def _general_condition(found: Condition) -> Condition:
 
 def _is_general(device: Device) -> bool:
     """Whether a device means the same in every file."""
-    if isinstance(device, Guarded):
-        general = all(key == CUDA_AVAILABLE for key in conditions(device))
-        return general and _is_general(device.yes) and _is_general(device.no)
-    return not isinstance(device, Symbol)
+    return conditions(device) <= {CUDA_AVAILABLE} and not any(symbols(device))
 
 
 def import_names(frame: Frame, statement: ir.Import) -> None:

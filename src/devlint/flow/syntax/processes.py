@@ -37,7 +37,7 @@ _ON_CURRENT = (*(f"torch.distributed.{name}" for name in _OBJECTS), f"torch.cuda
 def chooses(body: ir.Body, names: Mapping[str, str]) -> bool:
     """Whether a file chooses the device of a process, leaves that to a library, or may do so: what
     devices are visible is no choice where it is a list of several, the same in each process."""
-    lists: set[ir.Node] = set()
+    shown, lists = list[ir.Node](), set[ir.Node]()
     for node in nodes_of(body):
         match node:
             case ir.Assign(
@@ -45,14 +45,15 @@ def chooses(body: ir.Body, names: Mapping[str, str]) -> bool:
                 value=ir.Constant(value=str(devices)),
             ) if "," in devices:
                 lists.add(variable)
+            case ir.Constant(value=str(name)) if name in VISIBLE:
+                shown.append(node)
             case ir.Import() | ir.ImportFrom():
                 if any(name.partition(".")[0] in _FRAMEWORKS for name in brought(node)):
                     return True
             case ir.Call(func=func):
                 if last_name(func) in SETTERS or spelled(func, names.get) in _LENDERS:
                     return True
-    constants = (each for each in nodes_of(body) if isinstance(each, ir.Constant))
-    return any(each.value in VISIBLE and each not in lists for each in constants)
+    return any(each not in lists for each in shown)
 
 
 def is_of_one(group: ir.Call, body: ir.Body) -> bool:
@@ -166,7 +167,7 @@ def possible(
         case ir.Call(func=ir.Attribute(attr="device"), args=(ir.Argument(value=only),)):
             yield from possible(only, around, body, depth)
         case ir.Name() | ir.Attribute() if depth < _DEEPEST:
-            found = list(_stored(node, around, body))
+            found = _stored(node, around, body)
             for each, function in found:
                 yield from possible(each, function, body, depth + 1)
             if not found:
@@ -187,17 +188,19 @@ def _given(node: ir.Expr, around: ir.Function | None) -> Iterator[str | None]:
 
 def _stored(
     node: ir.Name | ir.Attribute, around: ir.Function | None, body: ir.Body
-) -> Iterator[tuple[ir.Expr, ir.Function | None]]:
+) -> list[tuple[ir.Expr, ir.Function | None]]:
     """What is stored under a name in the function around it, or at the top level of the file where
     the function stores nothing there; under an attribute, anywhere in the file."""
-    inside = None if around is None or isinstance(node, ir.Attribute) else around
-    for block, function in ((() if inside is None else inside.body, inside), (body, None)):
-        found = False
-        for each in nodes_of(block):
-            match each:
-                case ir.Assign(targets=targets, value=ir.Expr() as value):
-                    if any(key(node) == key(target) for target in targets):
-                        found = True
-                        yield value, function
-        if found:
-            return
+    if around is not None and isinstance(node, ir.Name):
+        inside = list(_bound(node, around.body))
+        if inside:
+            return [(value, around) for value in inside]
+    return [(value, None) for value in _bound(node, body)]
+
+
+def _bound(node: ir.Expr, body: ir.Body) -> Iterator[ir.Expr]:
+    """What statements assign to an expression."""
+    for each in nodes_of(body):
+        if isinstance(each, ir.Assign) and each.value is not None:
+            if any(key(node) == key(target) for target in each.targets):
+                yield each.value

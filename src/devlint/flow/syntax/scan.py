@@ -114,6 +114,7 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
         found.called.add(func.id)
         found.answers |= func.id in _CHANGES
     elif isinstance(func, ir.Attribute):
+        owner = func.value.id if isinstance(func.value, ir.Name) else ""
         found.methods.add(func.attr)
         if self_attribute(func, this):
             found.self_calls.add(func.attr)
@@ -123,10 +124,9 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
                     found.self_inputs.add((func.attr, argument.value.id))
         if func.attr == "apply":
             found.applied.update(filter(None, (self_attribute(a.value, this) for a in call.args)))
-        found.draws |= isinstance(func.value, ir.Name) and func.value.id == "random"
-        dims = func.attr == "size" or any(a.keyword in _DIMS for a in call.args)
-        if dims and isinstance(func.value, ir.Name):
-            found.tensors.add(func.value.id)
+        found.draws |= owner == "random"
+        if owner and (func.attr == "size" or any(a.keyword in _DIMS for a in call.args)):
+            found.tensors.add(owner)
         found.answers |= func.attr in _CHANGES or func.attr in MOVES
         found.reads_back |= func.attr in _TO_HOST
         if func.attr in _EXPORTS and call.args:
@@ -155,9 +155,8 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
     if any(isinstance(argument.value, _GIVE) for argument in call.args):
         for argument in call.args[: takes_tensors(func)]:
             if not (argument.keyword or argument.star):
-                for name in _given(argument.value):
-                    for names in (found.tensors, found.used, found.passed):
-                        names.add(name)
+                for names in (found.tensors, found.used, found.passed):
+                    names.update(_given(argument.value))
 
 
 _FILLS = frozenset(("append", "extend", "insert"))

@@ -28,16 +28,14 @@ def _is_sign(node: ir.Node) -> bool:
             return not args or not all(map(_is_dtype, args))
         case ir.Call(func=ir.Attribute(attr="cuda")):
             return True
-        case ir.Name(id=word) | ir.Attribute(attr=word) | ir.Constant(value=str(word)):
-            return _speaks(word)
-        case ir.Parameter(name=word) | ir.Function(name=word) | ir.Class(name=word):
-            return _speaks(word)
-        case ir.Argument(keyword=str(word)):
+        case (
+            ir.Name(id=word) | ir.Attribute(attr=word) | ir.Constant(value=str(word))
+            | ir.Parameter(name=word) | ir.Function(name=word) | ir.Class(name=word)
+            | ir.Argument(keyword=str(word)) | ir.ImportFrom(module=word)
+        ):  # fmt: skip
             return _speaks(word)
         case ir.Alias(name=word, asname=other):
             return _speaks(word) or _speaks(other or "")
-        case ir.ImportFrom(module=word):
-            return _speaks(word)
     return False
 
 
