@@ -189,7 +189,7 @@ def role_of(name: str, owner: ClassInfo | None, around: Role, file: File) -> Rol
     """What a function is for, by its class, its name, its uses and the code around it."""
     if around in (Role.TEST, Role.DATA):
         return around
-    of_samples = file.once(_of_samples)
+    of_samples = file.once(_of_samples, file)
     if name in of_samples or (owner is not None and owner.node.name in of_samples):
         return Role.DATA
     if owner is not None and owner.role is not Role.PLAIN:

@@ -11,7 +11,7 @@ from devlint.flow.domain.paths import Path, given_tensor, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.facts import Role
-from devlint.flow.frames.files import ClassInfo, Closure, File
+from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import given_back
@@ -86,11 +86,7 @@ def _may_be_given_accelerators(frame: Frame, function: ir.Function) -> bool:
 
 def _is_given_back(frame: Frame, function: ir.Function) -> bool:
     """Whether all that is done with a function inside of another is to return it."""
-    return function in frame.file.once(_given_back)
-
-
-def _given_back(file: File) -> frozenset[ir.Function]:
-    return given_back(file.body)
+    return function in frame.file.once(given_back, frame.file.body)
 
 
 def _is_made_on_host(frame: Frame, default: ir.Expr | None) -> bool:

@@ -118,7 +118,7 @@ def _is_of_tests(frame: Frame) -> bool:
 def is_asked_by_constructors(file: File, method: str) -> bool:
     """Whether the calls of a method of that name in a file all stand in constructors, of what has
     the called object as a part."""
-    return method in file.once(_asked_by_constructors)
+    return method in file.once(_asked_by_constructors, file)
 
 
 def _asked_by_constructors(file: File) -> set[str]:

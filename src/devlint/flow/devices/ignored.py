@@ -22,7 +22,7 @@ from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.domain.wording import hop
 from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Ignored, Move
-from devlint.flow.frames.files import ClassInfo, File
+from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
@@ -218,12 +218,8 @@ def _is_handed_over(frame: Frame, name: str) -> bool:
     """Whether a function is used as a value somewhere in the file: it may be a callback."""
     return any(
         isinstance(node, ir.Name) or not dotted(frame, node.value)  # `torch.cuda` is no method
-        for node in frame.file.once(_uncalled).get(name, ())
+        for node in frame.file.once(uncalled, frame.file.body).get(name, ())
     )
-
-
-def _uncalled(file: File) -> dict[str, list[ir.Name | ir.Attribute]]:
-    return uncalled(file.body)
 
 
 # --- one that is bound anew ----------------------------------------------------------------------

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from devlint.flow.domain.keys import (
     ALL_ON_HOST,
@@ -231,28 +232,22 @@ def _node(key: str, yes: Device, no: Device) -> Device:
 
 
 def _choose(key: str, yes: Device, no: Device) -> Device:
-    above = [d.key for d in (yes, no) if isinstance(d, Guarded) and d.key < key]
-    if not above:
-        return _node(key, yes, no)
-    top = min(above)
-    return _node(
-        top,
-        _choose(key, given(yes, top, True), given(no, top, True)),
-        _choose(key, given(yes, top, False), given(no, top, False)),
-    )
+    return _merged(yes, no, partial(_node, key), above=key)
 
 
-def _merged(a: Device, b: Device, merge: Callable[[Device, Device], Device]) -> Device:
-    """Two diagrams as one, leaf by leaf."""
-    tops = [d.key for d in (a, b) if isinstance(d, Guarded)]
-    if not tops:
+_Merge = Callable[[Device, Device], Device]
+
+
+def _merged(a: Device, b: Device, merge: _Merge, above: str | None = None) -> Device:
+    """Two diagrams as one, leaf by leaf; or only as far as their keys stand above another one."""
+    keys = [each.key for each in (a, b) if isinstance(each, Guarded)]
+    top = min(keys, default=None)
+    if top is None or (above is not None and top >= above):
         return merge(a, b)
-    top = min(tops)
-    return _node(
-        top,
-        _merged(given(a, top, True), given(b, top, True), merge),
-        _merged(given(a, top, False), given(b, top, False), merge),
+    yes, no = (
+        _merged(given(a, top, holds), given(b, top, holds), merge, above) for holds in (True, False)
     )
+    return _node(top, yes, no)
 
 
 def _provable(device: Device, most: int = _MOST_CONDITIONS) -> Device:

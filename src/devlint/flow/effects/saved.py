@@ -66,12 +66,12 @@ _ARRAYS = ("ndarray", "NDArray")
 
 def _is_of_scheduler(file: File, node: ir.Call) -> bool:
     """Whether a scheduler of learning rates gets what is loaded: all its state are numbers."""
-    return node in file.once(_given_to_schedulers)
+    return node in file.once(_given_to_schedulers, file.body)
 
 
-def _given_to_schedulers(file: File) -> set[ir.Expr]:
+def _given_to_schedulers(body: ir.Body) -> set[ir.Expr]:
     found: set[ir.Expr] = set()
-    for node in nodes_of(file.body):
+    for node in nodes_of(body):
         match node:
             case ir.Call(
                 func=ir.Attribute(value=owner, attr="load_state_dict"),

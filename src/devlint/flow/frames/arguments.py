@@ -74,7 +74,7 @@ class Arguments:
                     return self.receiver
             elif isinstance(name, int):
                 positional = self.positional()
-                if name < len(positional):
+                if 0 <= name < len(positional):
                     return positional[name]
             else:
                 found = self.keyword(name)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import Guard, Role
-from devlint.flow.syntax.rounds import Reads
 from devlint.flow.syntax.seen import Scan
 from devlint.model import ir
 from devlint.policy import means
@@ -22,26 +21,28 @@ OWN_MOVES = ("to", "cuda", "cpu", "_apply")
 """The methods by which torch moves a module."""
 
 
-_Self = TypeVar("_Self", bound="LookedOver")
+_Of = TypeVar("_Of", bound=Hashable)
 _Found = TypeVar("_Found")
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class LookedOver:
-    """A part of the program of which much is asked that only a look over all of it tells."""
+class Remembering:
+    """What remembers the looks at it, or at something that belongs to it."""
 
-    found: dict[Callable[[Any], Any], Any] = field(default_factory=dict, kw_only=True)
+    found: dict[tuple[Callable[[Any], Any], Hashable], Any] = field(
+        default_factory=dict, kw_only=True
+    )
 
-    def once(self: _Self, look: Callable[[_Self], _Found]) -> _Found:
-        """What a look at it finds, which isn't taken a second time."""
-        if look not in self.found:
-            self.found[look] = look(self)
-        found: _Found = self.found[look]
+    def once(self, look: Callable[[_Of], _Found], of: _Of) -> _Found:
+        """What a look at something finds, which isn't taken a second time."""
+        if (look, of) not in self.found:
+            self.found[look, of] = look(of)
+        found: _Found = self.found[look, of]
         return found
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ClassInfo(LookedOver):
+class ClassInfo(Remembering):
     """A class of the file. `bases` are classes of the file or dotted names, nearest first.
 
     `is_module`: it is an nn.Module. `open_base`: a base isn't known, so that it may define
@@ -120,7 +121,7 @@ class ClassInfo(LookedOver):
     def is_stateless(self) -> bool:
         """Whether it is a module that makes nothing to hold: nothing of it is moved, and what it is
         given may be samples, unless it has a name for a batch or a device."""
-        return self.once(ClassInfo._makes_nothing)
+        return self.once(ClassInfo._makes_nothing, self)
 
     def _makes_nothing(self) -> bool:
         methods = (method for _, method in self.all_methods())
@@ -175,7 +176,7 @@ class Bound:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class File(LookedOver):
+class File(Remembering):
     """One file: its names and classes, and what has been found out about its expressions."""
 
     path: str = ""
@@ -206,8 +207,6 @@ class File(LookedOver):
     classes: dict[ir.Class, ClassInfo] = field(default_factory=dict)
     fixtures: dict[str, Closure] = field(default_factory=dict)
     """The functions that pytest runs for the parameters of tests, by their names."""
-    mentioned: dict[ir.Node, tuple[str, ...]] = field(default_factory=dict)
-    """The names that its functions mention, but for their parameters."""
     nn: str = ""
     """The name by which it reaches torch.nn."""
     hints: dict[tuple[ir.Expr, bool], tuple[tuple[str, bool], ...]] = field(default_factory=dict)
@@ -216,8 +215,6 @@ class File(LookedOver):
     type."""
     meanings: dict[tuple[ir.Expr, ir.Function], ir.Expr] = field(default_factory=dict)
     """What an expression stands for that asks a method for a condition."""
-    loops: dict[ir.Stmt, Reads] = field(default_factory=dict)
-    """What a round of a loop may read of the one before."""
 
     @property
     def names(self) -> dict[str, Value]:

@@ -155,7 +155,7 @@ def as_kept(info: ClassInfo, name: str, value: Value) -> Value:
 def is_taken_along(info: ClassInfo, name: str) -> bool:
     """Whether a method stores what a function gives for the attribute itself, which may be a move:
     `self.mask = on_same_device(x, self.mask)`."""
-    return name in info.once(_taken_along)
+    return name in info.once(_taken_along, info)
 
 
 def _taken_along(info: ClassInfo) -> frozenset[str]:
@@ -171,7 +171,7 @@ def _taken_along(info: ClassInfo) -> frozenset[str]:
 
 def is_asked_about(info: ClassInfo, name: str) -> bool:
     """Whether a method asks what an attribute is or where it is, gives it away, or moves it."""
-    return name in info.once(_asked_about)
+    return name in info.once(_asked_about, info)
 
 
 def _asked_about(info: ClassInfo) -> frozenset[str]:

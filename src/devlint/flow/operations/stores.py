@@ -179,11 +179,11 @@ def _is_replaced(file: File, attr: str) -> bool:
     """Whether a file patches an attribute of all tensors, as a test does that emulates an
     accelerator: `patch("torch.Tensor.device", ...)`, `monkeypatch.setattr(torch.Tensor, "device",
     ...)`. Then it may be assigned."""
-    return attr in file.once(_all_replaced)
+    return attr in file.once(_all_replaced, file.body)
 
 
-def _all_replaced(file: File) -> set[str]:
-    return {_replaced(node) for node in nodes_of(file.body) if isinstance(node, ir.Call)}
+def _all_replaced(body: ir.Body) -> set[str]:
+    return {_replaced(node) for node in nodes_of(body) if isinstance(node, ir.Call)}
 
 
 def _replaced(call: ir.Call) -> str:

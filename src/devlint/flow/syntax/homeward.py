@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from devlint.flow.domain.paths import identity
 from devlint.flow.syntax.walk import inner_blocks, names_in, nodes_of, targets
 from devlint.model import ir
-from devlint.model.trees import children
+from devlint.model.trees import children, root_name
 
 Way = tuple[ir.Body, ...]
 """The blocks around a statement, from the outside in."""
@@ -32,7 +32,7 @@ def copied_elsewhere(
                 here = way
             elif isinstance(node, ir.Call) and (copy := _copy(node)) is not None:
                 found.append((copy, way))
-    name = whole.partition(".")[0].partition("[")[0]
+    name = root_name(read)
     given = any(parameter.name == name for parameter in params)
     if here is None or _binds(body, name) + given > 1:
         return None

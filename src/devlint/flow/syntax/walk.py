@@ -120,12 +120,12 @@ def given_back(body: ir.Body) -> frozenset[ir.Function]:
     """The functions inside of functions that these do nothing with but to return them."""
     found = set[ir.Function]()
     for around in nodes_of(body):
-        if not isinstance(around, ir.Function):
-            continue
-        nodes = list(descendants(around))
+        nodes = list(descendants(around)) if isinstance(around, ir.Function) else []
         inner = [each for each in nodes if isinstance(each, ir.Function) and each is not around]
-        returned = {each.value for each in nodes if isinstance(each, ir.Return)} if inner else set()
-        names = [each for each in nodes if isinstance(each, ir.Name)] if inner else []
+        if not inner:
+            continue
+        returned = {each.value for each in nodes if isinstance(each, ir.Return)}
+        names = [each for each in nodes if isinstance(each, ir.Name)]
         used = {each.id for each in names if each not in returned}
         named = {each.id for each in names} - used
         found.update(each for each in inner if each.name in named)
