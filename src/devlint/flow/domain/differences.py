@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from devlint.flow.domain.keys import Settled
 from devlint.flow.domain.lattice import Device, Guarded, Known, Symbol, given, names_accelerator
 
 
@@ -17,7 +18,7 @@ class Difference:
     """
 
     certain: bool
-    when: tuple[tuple[str, bool], ...] = ()
+    when: Settled = ()
 
 
 def difference(a: Device, b: Device) -> Difference | None:

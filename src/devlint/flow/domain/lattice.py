@@ -26,7 +26,7 @@ from devlint.flow.domain.keys import (
     CUDA_AVAILABLE,
     IS_NONE,
     ON_HOST,
-    Literal,
+    Settled,
     is_local,
     is_stored,
     parts_of,
@@ -108,7 +108,6 @@ class Unknown:
 
 
 Device = Known | Symbol | Guarded | Unknown
-Way = tuple[Literal, ...]
 
 UNKNOWN = Unknown()
 CPU = Known("cpu")
@@ -133,7 +132,7 @@ def leaves(device: Device) -> Iterator[Device]:
         yield device
 
 
-def ways_to(device: Device, way: Way = ()) -> Iterator[tuple[Way, Device]]:
+def ways_to(device: Device, way: Settled = ()) -> Iterator[tuple[Settled, Device]]:
     """The places that it may be, each with the conditions under which it is that one."""
     if isinstance(device, Guarded):
         yield from ways_to(device.yes, (*way, (device.key, True)))
@@ -184,7 +183,7 @@ def given(device: Device, key: str, holds: bool) -> Device:
     return _node(device.key, given(device.yes, key, holds), given(device.no, key, holds))
 
 
-def _given_all(device: Device, parts: tuple[Literal, ...], hold: bool) -> Device:
+def _given_all(device: Device, parts: Settled, hold: bool) -> Device:
     """The device where several conditions are as they are said to be, or one of them isn't."""
     there, otherwise = device, set[Device]()
     for key, holds in parts:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from functools import reduce
 
 from devlint.flow.domain.derivation import Sort, Step, shown, steps
-from devlint.flow.domain.keys import IS_NONE, LONGEST, asks_type, is_about_devices, stands_in
+from devlint.flow.domain.keys import (
+    IS_NONE,
+    LONGEST,
+    Settled,
+    asks_type,
+    is_about_devices,
+    stands_in,
+)
 from devlint.flow.domain.lattice import (
     CPU,
     UNKNOWN,
@@ -32,7 +39,6 @@ from devlint.flow.domain.values import (
     Kind,
     OneOf,
     Origin,
-    Settled,
     Value,
     is_fresh,
 )

@@ -58,16 +58,10 @@ def spelled(node: ir.Expr, whole: Callable[[str], str | None]) -> str:
 def _imports(body: ir.Body, is_inside: bool = False) -> Iterator[tuple[ir.Stmt, bool]]:
     """The imports of a file, each with whether it stands in a function."""
     for statement in body:
-        kind = type(statement)
-        if kind in _IMPORTS:
+        if isinstance(statement, (ir.Import, ir.ImportFrom)):
             yield statement, is_inside
-        elif kind is ir.Function or kind is ir.Class:
-            yield from _imports(statement.body, is_inside or kind is ir.Function)  # type: ignore[attr-defined]
-        elif kind not in _SIMPLE:
+        elif isinstance(statement, (ir.Function, ir.Class)):
+            yield from _imports(statement.body, is_inside or isinstance(statement, ir.Function))
+        else:
             for block, _ in inner_blocks(statement):
                 yield from _imports(block, is_inside)
-
-
-_IMPORTS = (ir.Import, ir.ImportFrom)
-_SIMPLE = (ir.Assign, ir.Augment, ir.Evaluate, ir.Return)
-"""Most statements, which have no blocks."""
