@@ -62,10 +62,12 @@ def _copy(read: ir.Call) -> ir.Call | None:
         case ir.Call(func=ir.Attribute(value=node, attr="numpy")):
             while isinstance(node, (ir.Call, ir.Attribute)):
                 match node:
-                    case ir.Call(func=ir.Attribute(attr="cpu"), args=()):
-                        return node
-                    case ir.Call(func=ir.Attribute(attr="to"), args=(argument,)) if (
-                        isinstance(argument.value, ir.Constant) and argument.value.value == "cpu"
+                    case (
+                        ir.Call(func=ir.Attribute(attr="cpu"), args=())
+                        | ir.Call(
+                            func=ir.Attribute(attr="to"),
+                            args=(ir.Argument(value=ir.Constant(value="cpu")),),
+                        )
                     ):
                         return node
                 node = node.func if isinstance(node, ir.Call) else node.value

@@ -37,14 +37,10 @@ _ON_CURRENT = (*(f"torch.distributed.{name}" for name in _OBJECTS), f"torch.cuda
 def chooses(body: ir.Body, names: Mapping[str, str]) -> bool:
     """Whether a file chooses the device of a process, leaves that to a library, or may do so: what
     devices are visible is no choice where it is a list of several, the same in each process."""
-    shown, lists = list[ir.Node](), set[ir.Node]()
+    lists = {each for each, devices in _stored_texts(body) if "," in devices}
+    shown: list[ir.Node] = []
     for node in nodes_of(body):
         match node:
-            case ir.Assign(
-                targets=(ir.Subscript(index=ir.Constant() as variable),),
-                value=ir.Constant(value=str(devices)),
-            ) if "," in devices:
-                lists.add(variable)
             case ir.Constant(value=str(name)) if name in VISIBLE:
                 shown.append(node)
             case ir.Import() | ir.ImportFrom():
@@ -65,14 +61,18 @@ def is_of_one(group: ir.Call, body: ir.Body) -> bool:
                 | ir.Argument(keyword="rank", value=ir.Constant(value=int()))
             ):
                 return True
+    return any(each.value == "WORLD_SIZE" and text == "1" for each, text in _stored_texts(body))
+
+
+def _stored_texts(body: ir.Body) -> Iterator[tuple[ir.Constant, str]]:
+    """The texts that a file stores under names of variables: `os.environ["WORLD_SIZE"] = "1"`."""
     for node in nodes_of(body):
         match node:
             case ir.Assign(
-                targets=(ir.Subscript(index=ir.Constant(value="WORLD_SIZE")),),
-                value=ir.Constant(value="1"),
+                targets=(ir.Subscript(index=ir.Constant() as variable),),
+                value=ir.Constant(value=str(text)),
             ):
-                return True
-    return False
+                yield variable, text
 
 
 def by_launcher(group: ir.Call) -> bool:
