@@ -91,7 +91,7 @@ def _given(frame: Frame, call: ir.Call, node: ir.Expr) -> ir.Expr | None:
     name, function = root_name(node), frame.function
     if not isinstance(function, ir.Function) or frame.loop is not None:
         return None
-    if _is_bound_before(function, name, first_row(node)):
+    if not frame.takes(name) or _is_bound_before(function, name, first_row(node)):
         return None
     value = frame.look_up(name)
     if value is None or value.kind not in TENSORS:

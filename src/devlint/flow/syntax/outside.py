@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.syntax.scan import MOVES
-from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
+from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute, targets
 from devlint.model import ir
 from devlint.model.trees import dotted_name
 from devlint.torchapi.spellings import is_class
@@ -38,11 +38,10 @@ def _of_node(node: ir.Node, own: str) -> Iterator[Done]:
             return
         case ir.Assign(value=ir.Call() as made) if _is_new(made):
             return
-        case ir.Assign(targets=targets):
-            for target in targets:
-                for part in target.items if isinstance(target, ir.Display) else (target,):
-                    if attr := _attribute(part, own):
-                        yield attr, True
+        case ir.Assign():
+            for target in targets(node):
+                if attr := _attribute(target, own):
+                    yield attr, True
         case ir.Call(func=ir.Attribute(value=moved, attr=move)) if move in MOVES:
             if attr := _attribute(moved, own):
                 yield attr, False

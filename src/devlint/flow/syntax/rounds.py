@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from devlint.flow.domain.state import State
-from devlint.flow.syntax.walk import descendants, names_in
+from devlint.flow.syntax.walk import descendants, names_in, single_targets
 from devlint.model import ir
 
 Loop = ir.For | ir.While
@@ -98,11 +98,10 @@ def _read(body: ir.Body, bound: set[str]) -> set[str]:
 
 def _bind(target: ir.Expr, bound: set[str]) -> set[str]:
     """Bind what is assigned to; the names that it reads (`x` of `x[i] = ...`)."""
-    if isinstance(target, ir.Name):
-        bound.add(target.id)
-        return set()
-    if isinstance(target, ir.Display):
-        return {name for item in target.items for name in _bind(item, bound)}
-    if isinstance(target, ir.Starred):
-        return _bind(target.value, bound)
-    return set(names_in(target)) - bound
+    read: set[str] = set()
+    for each in single_targets(target):
+        if isinstance(each, ir.Name):
+            bound.add(each.id)
+        else:
+            read |= set(names_in(each)) - bound
+    return read

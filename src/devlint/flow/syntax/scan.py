@@ -11,6 +11,7 @@ from devlint.flow.syntax.walk import (
     docstring,
     first_parameter,
     self_attribute,
+    single_targets,
     targets,
 )
 from devlint.model import ir
@@ -90,7 +91,8 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
             elif kind is ir.Walrus:
                 found.assigned[node.target.id] += 1  # type: ignore[attr-defined]
             elif kind is ir.Clause:
-                _target(found, node.target, this)  # type: ignore[attr-defined]
+                for target in single_targets(node.target):  # type: ignore[attr-defined]
+                    _target(found, target, this)
     found.of_samples = samples.names()
     _tell_arrays_apart(found)
     found.end()
@@ -232,8 +234,10 @@ def _attribute(found: Scan, node: ir.Attribute, this: str, has_arrays: bool, is_
 
 
 def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
-    for target in targets(node):
-        _target(found, target, this)
+    for single in targets(node):
+        _target(found, single, this)
+        if isinstance(node, (ir.Assign, ir.Augment)):  # whether it changes an object
+            found.answers |= not isinstance(single, ir.Name)
     if isinstance(node, ir.Assign):
         for target in node.targets:
             if isinstance(target, ir.Name) and _traces(node.value):
@@ -243,7 +247,6 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
                     found.parts.setdefault(target.id, []).append(node.value.value.id)
             if isinstance(node.value, ir.Name) and isinstance(target, ir.Display):
                 found.data |= {node.value.id} & {i.id for i in target.items if type(i) is ir.Name}
-            found.answers |= _changes(target)
             for stored, value in _pairs(target, node.value):
                 if isinstance(value, ir.Call) and self_attribute(stored, this):
                     found.makes |= _may_make(value.func)
@@ -252,8 +255,6 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
         nothing = isinstance(node.value, ir.Constant) and node.value.value is None
         found.answers |= node.value is not None and not nothing
         found.returned.append(node.value)
-    elif isinstance(node, ir.Augment):
-        found.answers |= _changes(node.target)
     elif isinstance(node, (ir.Function, ir.Class)):
         found.assigned[node.name] += 1
 
@@ -266,13 +267,6 @@ def _pairs(target: ir.Expr, value: ir.Expr | None) -> Iterator[tuple[ir.Expr, ir
                 yield from _pairs(each, item)
         case _:
             yield target, value
-
-
-def _changes(target: ir.Expr) -> bool:
-    """Whether an assignment to a target changes an object: `self.a, self.b = a, b`."""
-    if isinstance(target, ir.Display):
-        return any(map(_changes, target.items))
-    return not isinstance(target.value if isinstance(target, ir.Starred) else target, ir.Name)
 
 
 def _traces(node: ir.Expr | None) -> bool:
@@ -292,11 +286,6 @@ def _may_make(func: ir.Expr) -> bool:
 def _target(found: Scan, target: ir.Expr, this: str) -> None:
     if isinstance(target, ir.Name):
         found.assigned[target.id] += 1
-    elif isinstance(target, ir.Display):
-        for item in target.items:
-            _target(found, item, this)
-    elif isinstance(target, ir.Starred):
-        _target(found, target.value, this)
     else:
         found.self_stores |= {self_attribute(target, this)} - {""}
         if isinstance(target, ir.Subscript):

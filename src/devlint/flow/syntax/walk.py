@@ -44,16 +44,28 @@ def units(body: ir.Body) -> Iterator[ir.Stmt]:
         yield from statement.body if isinstance(statement, ir.Class) else (statement,)
 
 
-def targets(statement: ir.Node) -> tuple[ir.Expr, ...]:
-    """What a statement by itself assigns to, puts something into, or binds anew in each round."""
+def targets(statement: ir.Node) -> Iterator[ir.Expr]:
+    """What a statement by itself assigns to, puts something into, or binds anew in each round, one
+    by one."""
     match statement:
-        case ir.Assign(targets=targets):
-            return targets
+        case ir.Assign(targets=whole):
+            yield from chain.from_iterable(map(single_targets, whole))
         case ir.Augment(target=target) | ir.For(target=target):
-            return (target,)
+            yield from single_targets(target)
         case ir.With(items=items):
-            return tuple(entered for _, entered in items if entered is not None)
-    return ()
+            for _, entered in items:
+                yield from () if entered is None else single_targets(entered)
+
+
+def single_targets(target: ir.Expr) -> Iterator[ir.Expr]:
+    """`a`, `b[0]` and `c` of `a, (b[0], *c) = ...`."""
+    match target:
+        case ir.Display(items=items):
+            yield from chain.from_iterable(map(single_targets, items))
+        case ir.Starred(value=inner):
+            yield from single_targets(inner)
+        case _:
+            yield target
 
 
 def names_in(node: ir.Node) -> Iterator[str]:
