@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from devlint.flow.domain.keys import Literal, Settled
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import Guard, Role
 from devlint.flow.syntax.seen import Scan
@@ -209,8 +210,8 @@ class File(Remembering):
     """The functions that pytest runs for the parameters of tests, by their names."""
     nn: str = ""
     """The name by which it reaches torch.nn."""
-    hints: dict[tuple[ir.Expr, bool], tuple[tuple[str, bool], ...]] = field(default_factory=dict)
-    words: dict[ir.Expr, tuple[str, bool] | None] = field(default_factory=dict)
+    hints: dict[tuple[ir.Expr, bool], Settled] = field(default_factory=dict)
+    words: dict[ir.Expr, Literal | None] = field(default_factory=dict)
     """What the words of a condition say, and the key that they give, or that of a question for a
     type."""
     meanings: dict[tuple[ir.Expr, ir.Function], ir.Expr] = field(default_factory=dict)
