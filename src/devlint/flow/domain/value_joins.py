@@ -70,7 +70,7 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
     if key is not None and stands_in(key) and a.kind in TENSORS:
         return _join_default(a, b, key)
     if kind is Kind.UNKNOWN:
-        return _join_chosen(a, b, key) if key is not None else _join_unproven(a, b)
+        return _join_unproven(a, b, key)
     device = join(a.device, b.device) if key is None else choose(key, *_bound(a, b))
     told = (a if shown(a.trace) is not None and a.origin is not Origin.DEFAULT else b).trace
     told = told and Step(Sort.OPAQUE if key is None else Sort.JOIN, told.node, told)
@@ -273,25 +273,18 @@ def _is_made(value: Value) -> bool:
     return is_fresh(value) and value.device == CPU and value.scalar is False
 
 
-def _join_unproven(a: Value, b: Value) -> Value:
+def _join_unproven(a: Value, b: Value, key: str | None) -> Value:
     """Two values of which at least one isn't proved: an identity survives where both share it, or
-    where one is the device that the other one names."""
+    where one is the device that the other one names. `torch.device("cpu") if device is None else
+    device` is the device that was chosen, by the name of the argument that chooses it."""
     if isinstance(a.data, Path) and a.data == b.data:
         return Value(Kind.UNKNOWN, data=a.data)
     for one, other in ((a, b), (b, a)):
         named = isinstance(other.data, Path) and one.kind in NAMED and one.device != UNKNOWN
-        if named and as_device(other) == one.device:
+        chosen = one is a and key is not None and key.endswith(IS_NONE)
+        if named and (chosen or as_device(other) == one.device):
             return Value(Kind.UNKNOWN, data=other.data)
     return NOTHING
-
-
-def _join_chosen(a: Value, b: Value, key: str) -> Value:
-    """`torch.device("cpu") if device is None else device` is the device that was chosen, by the
-    name of the argument that chooses it."""
-    chosen = key.endswith(IS_NONE) and a.kind in NAMED and a.device != UNKNOWN
-    if chosen and isinstance(b.data, Path):
-        return Value(Kind.UNKNOWN, data=b.data)
-    return _join_unproven(a, b)
 
 
 def _join_kinds(a: Kind, b: Kind) -> Kind:
