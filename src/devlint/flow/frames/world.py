@@ -132,9 +132,9 @@ class Steps:
 
 
 Parts = tuple[Value | None, ...]
-"""Of several things that a `forward` returns, each of which more is known; None for the others."""
+"""What is known of each of several things that a `forward` returns; None where nothing is."""
 Named = Mapping[str, Value | None]
-"""The same of a dict that it returns."""
+"""The same of the entries of a dict that it returns."""
 Returned = Value | Parts | Named | None
 
 
