@@ -159,7 +159,7 @@ def _describe(text: Text, path: str, table: Table) -> File:
     has_arrays = any(name.partition(".")[0] == "numpy" for name in aliases.values())
 
     def takes_tensors(func: ir.Expr) -> int:
-        name = spelled(func, aliases)
+        name = spelled(func, aliases.get)
         row = table.get(name) if name.startswith("torch.") else None
         of_others = row is None or row.effect not in _TAKES_TENSOR or row.kind in _OF_OTHERS
         if of_others or name == "torch.nn.Parameter":

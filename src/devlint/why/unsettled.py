@@ -26,7 +26,7 @@ def _of_operand(
 ) -> Iterator[str]:
     function = function_around(module.body, first_row(operand.node))
     origin = _made(operand.node, function or module)
-    name = spelled(origin.func, names) if isinstance(origin, ir.Call) else ""
+    name = spelled(origin.func, names.get) if isinstance(origin, ir.Call) else ""
     if name and not name.startswith("torch."):
         if not follows:
             yield f"if `{name}` is part of the project, let devlint read it: follow-imports = true"

@@ -176,7 +176,8 @@ def role_of(name: str, owner: ClassInfo | None, around: Role, file: File) -> Rol
     """What a function is for, by its class, its name, its uses and the code around it."""
     if around in (Role.TEST, Role.DATA):
         return around
-    if name in _of_samples(file) or (owner is not None and owner.node.name in _of_samples(file)):
+    of_samples = file.once(_of_samples, file)
+    if name in of_samples or (owner is not None and owner.node.name in of_samples):
         return Role.DATA
     if owner is not None and owner.role is not Role.PLAIN:
         return owner.role
@@ -191,25 +192,24 @@ def _of_samples(file: File) -> frozenset[str]:
     """The functions and methods of the linted file that it gives to loaders to make batches, the
     classes with which it changes samples, and the functions that only those which make batches by
     their names call."""
-    if file.of_samples is None:
-        top, found = Samples(), set[str]()
-        by_data, by_others = set[str](), set[str]()
-        for statement in file.body if file.guest is None else ():
-            if not isinstance(statement, _DEFINES):
-                for node in descendants(statement):
-                    top.see(node)
-                    if isinstance(node, ir.Name):
-                        by_others.add(node.id)
-            info = statement if isinstance(statement, ir.Class) else None
-            collates = info is not None and means("collator", info.name, "class")
-            for function in (statement,) if info is None else info.body:
-                if isinstance(function, ir.Function):
-                    scan = file.scan(function)
-                    found |= scan.of_samples
-                    collating = collates or means("collator", function.name, "function")
-                    (by_data if collating else by_others).update(scan.called, scan.given)
-        file.of_samples = frozenset(found | top.names() | (by_data - by_others))
-    return file.of_samples
+    top, found = Samples(), set[str]()
+    by_data, by_others = set[str](), set[str]()
+    for statement in file.body if file.guest is None else ():
+        if not isinstance(statement, _DEFINES):
+            for node in descendants(statement):
+                top.see(node)
+                if isinstance(node, ir.Name):
+                    by_others.add(node.id)
+        info = statement if isinstance(statement, ir.Class) else None
+        collates = info is not None and means("collator", info.name, "class")
+        body = (statement,) if info is None else info.body
+        for function in body:
+            if isinstance(function, ir.Function):
+                scan = file.scan(function)
+                found |= scan.of_samples
+                collating = collates or means("collator", function.name, "function")
+                (by_data if collating else by_others).update(scan.called, scan.given)
+    return frozenset(found | top.names() | (by_data - by_others))
 
 
 _DEFINES = (ir.Class, ir.Function, ir.Import, ir.ImportFrom)

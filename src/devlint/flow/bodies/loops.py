@@ -79,7 +79,7 @@ def _loop(
     for number in range(1, _MOST_ROUNDS):
         if not head.alive or head.same_as(before):
             break
-        if number == 1 and _tells_all(frame, node, before, head):
+        if number == 1 and rounds.tells_all(frame.file.once(rounds.reads, node), before, head):
             break
         del facts[mark:]
         head.known = {k: v for k, v in head.known.items() if before.known.get(k) is v}
@@ -97,14 +97,6 @@ def _loop(
         frame.state = join_states(frame.state, head)
         frame.run(node.orelse)
     frame.state = reduce(join_states, exits, frame.state)
-
-
-def _tells_all(frame: Frame, node: ir.For | ir.While, before: State, after: State) -> bool:
-    """Whether the first round has left nothing that another one would read."""
-    reads = frame.file.loops.get(node)
-    if reads is None:
-        reads = frame.file.loops[node] = rounds.reads(node)
-    return rounds.tells_all(reads, before, after)
 
 
 def _round(

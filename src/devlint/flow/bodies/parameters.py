@@ -91,9 +91,7 @@ def _may_be_given_accelerators(frame: Frame, function: ir.Function) -> bool:
 
 def _is_given_back(frame: Frame, function: ir.Function) -> bool:
     """Whether all that is done with a function inside of another is to return it."""
-    if frame.file.given_back is None:
-        frame.file.given_back = given_back(frame.file.body)
-    return function in frame.file.given_back
+    return function in frame.file.once(given_back, frame.file.body)
 
 
 def _is_made_on_host(frame: Frame, default: ir.Expr | None) -> bool:

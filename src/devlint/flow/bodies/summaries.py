@@ -92,16 +92,16 @@ _TELLING = frozenset(("__init__", "reset_parameters"))
 """Functions that say, wherever they are in the chain of calls, what becomes of what is made."""
 
 
+def _mentioned(function: ir.Function | ir.Lambda) -> tuple[str, ...]:
+    """The names that a function mentions, but for its parameters."""
+    return tuple(sorted(set(names_in(function)) - {each.name for each in function.params}))
+
+
 def _seen(frame: Frame, closure: Closure) -> list[tuple[str, Value]]:
     """The names around a function that it mentions, as they are now: of functions around it, and
     those of its file that stand for objects."""
-    names = closure.file.mentioned.get(closure.node)
-    if names is None:
-        own = {parameter.name for parameter in closure.node.params}
-        names = tuple(sorted(set(names_in(closure.node)) - own))
-        closure.file.mentioned[closure.node] = names
     found, bound = [], closure.file.names
-    for name in names:
+    for name in closure.file.once(_mentioned, closure.node):
         scope = next((each for each in closure.scopes if name in each), None)
         if scope is not None:
             found.append((name, scope[name]))

@@ -113,9 +113,7 @@ def is_trial(frame: Frame) -> bool:
 def is_asked_by_constructors(file: File, method: str) -> bool:
     """Whether the calls of a method of that name in a file all stand in constructors, of what has
     the called object as a part."""
-    if file.asked_by_constructors is None:
-        file.asked_by_constructors = frozenset(_asked_by_constructors(file))
-    return method in file.asked_by_constructors
+    return method in file.once(_asked_by_constructors, file)
 
 
 def _asked_by_constructors(file: File) -> set[str]:

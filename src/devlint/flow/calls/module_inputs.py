@@ -11,7 +11,6 @@ from devlint.flow.domain.values import MADE, TENSORS, Kind, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
-from devlint.flow.operations.meet import str_source
 from devlint.model import ir
 from devlint.model.trees import last_name
 from devlint.policy import means
@@ -56,7 +55,7 @@ def _subject(node: ir.Expr) -> ir.Expr:
 def _is_hidden(frame: Frame, module: Object | None) -> bool:
     """Whether nothing tells what a module does with what it is given: neither its class, nor the
     method of another module that calls it."""
-    row = None if module is None else frame.world.table.get(str_source(module))
+    row = None if module is None else frame.world.table.get(module.library_class)
     known = row is not None and row.effect is Effect.CONSTRUCT  # what was loaded is of any class
     return not known and frame.role is not Role.MODULE
 

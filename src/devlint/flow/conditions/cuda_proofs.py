@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from devlint.flow.devices.named import DEVICES_COUNTED
-from devlint.flow.domain.keys import CUDA_AVAILABLE, is_about_devices
+from devlint.flow.domain.keys import CUDA_AVAILABLE, Settled, is_about_devices
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import Settled
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.model import ir

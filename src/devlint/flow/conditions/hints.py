@@ -6,12 +6,12 @@ from devlint.flow.domain.keys import (
     ACCELERATOR_CHOSEN,
     DEVICE_ASKED,
     HOST_CHOSEN,
+    Settled,
     asks_for_host,
     chooses_host,
     is_about_devices,
 )
 from devlint.flow.domain.paths import identity
-from devlint.flow.domain.values import Settled
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.model import ir

@@ -18,12 +18,13 @@ from devlint.flow.domain.keys import (
     HOST_CHOSEN,
     IS_NONE,
     LONGEST,
+    Settled,
     all_of,
     is_about_devices,
 )
 from devlint.flow.domain.paths import Path, asks_attribute, identity
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
+from devlint.flow.domain.values import NOTHING, Condition, Kind, Value
 from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import asked_attribute, condition, dotted, dotted_types, stored

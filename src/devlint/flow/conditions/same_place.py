@@ -4,10 +4,10 @@ where `a.is_cuda` doesn't, the author takes it to be on the host."""
 from __future__ import annotations
 
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST, all_of
+from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST, Settled, all_of
 from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Known, Symbol, symbols, ways_to
 from devlint.flow.domain.paths import as_device
-from devlint.flow.domain.values import NOTHING, Kind, Origin, Settled, Value
+from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import is_builtin
 from devlint.model import ir

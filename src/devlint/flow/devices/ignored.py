@@ -185,11 +185,9 @@ def _is_overridden(frame: Frame, info: ClassInfo, name: str) -> bool:
 
 def _is_handed_over(frame: Frame, name: str) -> bool:
     """Whether a function is used as a value somewhere in the file: it may be a callback."""
-    if frame.file.uncalled is None:
-        frame.file.uncalled = uncalled(frame.file.body)
     return any(
         isinstance(node, ir.Name) or not dotted(frame, node.value)  # `torch.cuda` is no method
-        for node in frame.file.uncalled.get(name, ())
+        for node in frame.file.once(uncalled, frame.file.body).get(name, ())
     )
 
 

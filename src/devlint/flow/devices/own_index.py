@@ -90,7 +90,7 @@ def _binds_index(statement: ir.Stmt) -> ir.Name | None:
 def _binds_rank(statement: ir.Stmt, names: Mapping[str, str]) -> ir.Name | None:
     match statement:
         case ir.Assign(targets=(ir.Name() as target,), value=ir.Call(func=func)):
-            return target if spelled(func, names) == "torch.distributed.get_rank" else None
+            return target if spelled(func, names.get) == "torch.distributed.get_rank" else None
     return None
 
 

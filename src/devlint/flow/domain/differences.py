@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from devlint.flow.domain.keys import Settled
 from devlint.flow.domain.lattice import Device, Guarded, Known, Symbol, given, names_accelerator
 
 
@@ -17,7 +18,7 @@ class Difference:
     """
 
     certain: bool
-    when: tuple[tuple[str, bool], ...] = ()
+    when: Settled = ()
 
 
 def difference(a: Device, b: Device) -> Difference | None:
@@ -48,11 +49,7 @@ def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Diffe
             return None if "meta" in (a.type, b.type) else Difference(certain=True)
         indexed = a.index is not None and b.index is not None
         return Difference(certain=True) if indexed and a.index != b.index else None
-    if isinstance(a, Known) and isinstance(b, Symbol):
-        host, whole = a, whole_a
-    elif isinstance(a, Symbol) and isinstance(b, Known):
-        host, whole = b, whole_b
-    else:
-        return None
-    chosen = names_accelerator(whole)
-    return Difference(certain=False) if host.is_host and not chosen else None
+    for one, other, whole in ((a, b, whole_a), (b, a, whole_b)):
+        if isinstance(one, Known) and one.is_host and isinstance(other, Symbol):
+            return None if names_accelerator(whole) else Difference(certain=False)
+    return None

@@ -49,6 +49,7 @@ LOCAL = " in "
 
 Literal = tuple[str, bool]
 """A condition, and whether it holds."""
+Settled = tuple[Literal, ...]
 _AND, _IS = "\x1f", "\x1e"
 
 
@@ -57,7 +58,7 @@ def all_of(literals: Iterable[Literal]) -> str:
     return _AND.join(f"{key}{_IS}{int(holds)}" for key, holds in literals)
 
 
-def parts_of(key: str) -> tuple[Literal, ...]:
+def parts_of(key: str) -> Settled:
     """The conditions of which it is made; none where it is a single one."""
     if _IS not in key:
         return ()

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeGuard
 
 from devlint.flow.domain.keys import (
@@ -26,7 +27,7 @@ from devlint.flow.domain.keys import (
     CUDA_AVAILABLE,
     IS_NONE,
     ON_HOST,
-    Literal,
+    Settled,
     is_local,
     is_stored,
     parts_of,
@@ -108,7 +109,6 @@ class Unknown:
 
 
 Device = Known | Symbol | Guarded | Unknown
-Way = tuple[Literal, ...]
 
 UNKNOWN = Unknown()
 CPU = Known("cpu")
@@ -133,7 +133,7 @@ def leaves(device: Device) -> Iterator[Device]:
         yield device
 
 
-def ways_to(device: Device, way: Way = ()) -> Iterator[tuple[Way, Device]]:
+def ways_to(device: Device, way: Settled = ()) -> Iterator[tuple[Settled, Device]]:
     """The places that it may be, each with the conditions under which it is that one."""
     if isinstance(device, Guarded):
         yield from ways_to(device.yes, (*way, (device.key, True)))
@@ -171,18 +171,20 @@ def parameter_of(place: Symbol) -> str:
 
 def given(device: Device, key: str, holds: bool) -> Device:
     """The device where the condition `key` is known to hold, or known not to."""
-    if isinstance(device, Guarded) and (parts := parts_of(key)):
-        return _given_all(device, parts, holds)
-    if not isinstance(device, Guarded):
-        if holds and isinstance(device, Symbol) and key == device.key + IS_NONE:
+    if isinstance(device, Symbol) and holds:
+        if key == device.key + IS_NONE:
             return UNKNOWN  # what names it names none
-        return CPU if holds and _is_proven_host(device, key) else device
+        return CPU if _is_proven_host(device, key) else device
+    if not isinstance(device, Guarded):
+        return device
+    if parts := parts_of(key):
+        return _given_all(device, parts, holds)
     if device.key == key:
         return device.yes if holds else device.no
     return _node(device.key, given(device.yes, key, holds), given(device.no, key, holds))
 
 
-def _given_all(device: Device, parts: tuple[Literal, ...], hold: bool) -> Device:
+def _given_all(device: Device, parts: Settled, hold: bool) -> Device:
     """The device where several conditions are as they are said to be, or one of them isn't."""
     there, otherwise = device, set[Device]()
     for key, holds in parts:
@@ -193,12 +195,10 @@ def _given_all(device: Device, parts: tuple[Literal, ...], hold: bool) -> Device
     return otherwise.pop() if len(otherwise) == 1 else device
 
 
-def _is_proven_host(device: Device, key: str) -> bool:
-    if key == ALL_ON_HOST:
-        return isinstance(device, Symbol)
+def _is_proven_host(place: Symbol, key: str) -> bool:
     if key == ARGUMENTS_ON_HOST:
-        return is_place_of_argument(device) or device == THE_MODULE
-    return isinstance(device, Symbol) and key == device.key + ON_HOST
+        return is_place_of_argument(place) or place == THE_MODULE
+    return key in (ALL_ON_HOST, place.key + ON_HOST)
 
 
 def choose(key: str, yes: Device, no: Device) -> Device:
@@ -232,28 +232,22 @@ def _node(key: str, yes: Device, no: Device) -> Device:
 
 
 def _choose(key: str, yes: Device, no: Device) -> Device:
-    above = [d.key for d in (yes, no) if isinstance(d, Guarded) and d.key < key]
-    if not above:
-        return _node(key, yes, no)
-    top = min(above)
-    return _node(
-        top,
-        _choose(key, given(yes, top, True), given(no, top, True)),
-        _choose(key, given(yes, top, False), given(no, top, False)),
-    )
+    return _merged(yes, no, partial(_node, key), above=key)
 
 
-def _merged(a: Device, b: Device, merge: Callable[[Device, Device], Device]) -> Device:
-    """Two diagrams as one, leaf by leaf."""
-    tops = [d.key for d in (a, b) if isinstance(d, Guarded)]
-    if not tops:
+_Merge = Callable[[Device, Device], Device]
+
+
+def _merged(a: Device, b: Device, merge: _Merge, above: str | None = None) -> Device:
+    """Two diagrams as one, leaf by leaf; or only as far as their keys stand above another one."""
+    keys = [each.key for each in (a, b) if isinstance(each, Guarded)]
+    top = min(keys, default=None)
+    if top is None or (above is not None and top >= above):
         return merge(a, b)
-    top = min(tops)
-    return _node(
-        top,
-        _merged(given(a, top, True), given(b, top, True), merge),
-        _merged(given(a, top, False), given(b, top, False), merge),
+    yes, no = (
+        _merged(given(a, top, holds), given(b, top, holds), merge, above) for holds in (True, False)
     )
+    return _node(top, yes, no)
 
 
 def _provable(device: Device, most: int = _MOST_CONDITIONS) -> Device:
@@ -320,23 +314,16 @@ def left_out(device: Device) -> Device:
 def is_chosen(device: Device) -> bool:
     """Whether the source names the place, or leaves it to whoever runs it (`args.device`). Else it
     is where an argument, or the module itself, happens to be."""
-    if isinstance(device, Guarded):
-        return is_chosen(device.yes) and is_chosen(device.no)
-    if isinstance(device, Symbol):
-        chosen = not device.key.endswith(".device") or is_stored(device.key)
-        return device.is_spelled and chosen
-    return True
+    return all(place.is_spelled and not is_place_of_argument(place) for place in symbols(device))
 
 
 def names_accelerator(device: Device) -> bool:
     """Whether the source names an accelerator, alone or as one of a choice."""
-    if isinstance(device, Guarded):
-        return names_accelerator(device.yes) or names_accelerator(device.no)
-    return isinstance(device, Known) and device.type not in ("cpu", "meta")
+    return any(
+        isinstance(leaf, Known) and leaf.type not in ("cpu", "meta") for leaf in leaves(device)
+    )
 
 
 def may_be_accelerator(device: Device) -> bool:
     """Whether there is a reason to think so: a named accelerator, a choice of one, a symbol."""
-    if isinstance(device, Guarded):
-        return may_be_accelerator(device.yes) or may_be_accelerator(device.no)
-    return isinstance(device, Symbol) or names_accelerator(device)
+    return names_accelerator(device) or any(symbols(device))

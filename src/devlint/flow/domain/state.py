@@ -157,6 +157,11 @@ class State:
         other.copies, other.busy = self.copies, self.busy
         return other
 
+    @property
+    def besides(self) -> tuple[object, ...]:
+        """What is known besides names, objects and conditions."""
+        return self.default, self.paths, self.copies, self.busy
+
     def same_as(self, other: State) -> bool:
         """Whether nothing that matters differs."""
         return (
@@ -165,10 +170,7 @@ class State:
                 self.heap.get(ref) == other.heap.get(ref)
                 for ref in self.heap.written | other.heap.written
             )
-            and self.default == other.default
-            and self.paths == other.paths
-            and self.copies == other.copies
-            and self.busy == other.busy
+            and self.besides == other.besides
         )
 
     def bind(self, name: str, value: Value) -> None:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from functools import reduce
 
-from devlint.flow.domain.derivation import Sort, Step, shown
-from devlint.flow.domain.keys import IS_NONE, LONGEST, asks_type, is_about_devices, stands_in
+from devlint.flow.domain.derivation import Sort, Step, shown, steps
+from devlint.flow.domain.keys import (
+    IS_NONE,
+    LONGEST,
+    Settled,
+    asks_type,
+    is_about_devices,
+    stands_in,
+)
 from devlint.flow.domain.lattice import (
     CPU,
     UNKNOWN,
@@ -32,7 +39,6 @@ from devlint.flow.domain.values import (
     Kind,
     OneOf,
     Origin,
-    Settled,
     Value,
     is_fresh,
 )
@@ -55,16 +61,16 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
     if a.kind is b.kind is Kind.NONE:
         return NONE
     if a.kind is Kind.NONE and b.kind is not Kind.UNKNOWN:
-        return _or_none(b, None if key is None else choose(key, UNKNOWN, b.device), key)
+        return _or_none(b, key, UNKNOWN, b.device)
     if b.kind is Kind.NONE and a.kind is not Kind.UNKNOWN:
-        return _or_none(a, None if key is None else choose(key, a.device, UNKNOWN), key)
+        return _or_none(a, key, a.device, UNKNOWN)
     kind = _join_kinds(a.kind, b.kind)
     if key is not None and kind is Kind.BOOL and isinstance(a.data, bool):
         return Value(kind, data=_condition(a, b, key))
     if key is not None and stands_in(key) and a.kind in TENSORS:
         return _join_default(a, b, key)
     if kind is Kind.UNKNOWN:
-        return _join_chosen(a, b, key) if key is not None else _join_unproven(a, b)
+        return _join_unproven(a, b, key)
     device = join(a.device, b.device) if key is None else choose(key, *_bound(a, b))
     told = (a if shown(a.trace) is not None and a.origin is not Origin.DEFAULT else b).trace
     told = told and Step(Sort.OPAQUE if key is None else Sort.JOIN, told.node, told)
@@ -87,15 +93,16 @@ def _join_origins(a: Origin, b: Origin) -> Origin:
     return Origin.HOST_DATA if a in MADE and b in MADE else Origin.MOVED
 
 
-def _or_none(value: Value, device: Device | None, key: str | None) -> Value:
-    """What may be left out: it is at its place on one path only. An index of a device isn't taken
-    of any tensor then. A tensor that an argument is needed for is there if that is, which tells
-    nothing of places."""
+def _or_none(value: Value, key: str | None, yes: Device, no: Device) -> Value:
+    """What may be left out: it is at its place on one path only, `yes` or `no`. An index of a
+    device isn't taken of any tensor then. A tensor that an argument is needed for is there if that
+    is, which tells nothing of places."""
     if value.trait is Trait.INDEX_OF_TENSOR:
         value = value.but(trait=None)
-    if device in (None, UNKNOWN) or (value.kind is not Kind.DEVICE and stands_in(key or "")):
+    if key is None or (value.kind is not Kind.DEVICE and stands_in(key)):
         return value
-    return value.but(device=device)
+    device = choose(key, yes, no)
+    return value if device == UNKNOWN else value.but(device=device)
 
 
 def _bound(a: Value, b: Value) -> tuple[Device, Device]:
@@ -116,10 +123,7 @@ def _is_free(value: Value) -> bool:
 
 
 def _came_from(moved: Value, value: Value) -> bool:
-    link, told = moved.trace, shown(value.trace)
-    while link is not None and link is not told:
-        link = link.before
-    return link is not None
+    return shown(value.trace) in steps(moved.trace)
 
 
 def _condition(a: Value, b: Value, key: str) -> Condition | None:
@@ -213,7 +217,7 @@ def join_kept(a: Value, b: Value, key: str | None = None) -> Value:
 
 def join_placed(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Value:
     """A tensor that two paths leave in two places: moved on one of them, or made anew there."""
-    free = key if key is not None or test is None else _words(test)
+    free = _words(key, test)
     if free is not None and not stands_in(free):
         for fresh, other in ((a, b), (b, a)):
             if _is_made_apart(fresh, other) and not is_about_devices(free):
@@ -229,16 +233,18 @@ def join_unlike(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Va
     joined = join_kept(a, b, key)
     if joined.trait is not Trait.PERHAPS:
         return joined
-    free = key if key is not None or test is None else _words(test)
+    free = _words(key, test)
     if free is None or stands_in(free) or is_about_devices(free):
         return joined
     yes, no = (each.device if each.origin in MADE else UNKNOWN for each in (a, b))
     return joined.but(device=choose(free, yes, no))
 
 
-def _words(test: ir.Expr) -> str | None:
-    """The key of a condition that may change between two looks at it: it tells two paths apart that
-    part here and meet here."""
+def _words(key: str | None, test: ir.Expr | None) -> str | None:
+    """The key of the condition that has parted two paths. One that may change between two looks at
+    it has none, but tells paths apart that part here and meet here: its text is a key for these."""
+    if key is not None or test is None:
+        return key
     text = ir.render(test, 2 * LONGEST)
     asks_else = isinstance(test, ir.Unary) or any(map(_asks_else, descendants(test)))
     return None if len(text) > LONGEST or asks_else else text
@@ -267,25 +273,18 @@ def _is_made(value: Value) -> bool:
     return is_fresh(value) and value.device == CPU and value.scalar is False
 
 
-def _join_unproven(a: Value, b: Value) -> Value:
+def _join_unproven(a: Value, b: Value, key: str | None) -> Value:
     """Two values of which at least one isn't proved: an identity survives where both share it, or
-    where one is the device that the other one names."""
+    where one is the device that the other one names. `torch.device("cpu") if device is None else
+    device` is the device that was chosen, by the name of the argument that chooses it."""
     if isinstance(a.data, Path) and a.data == b.data:
         return Value(Kind.UNKNOWN, data=a.data)
     for one, other in ((a, b), (b, a)):
         named = isinstance(other.data, Path) and one.kind in NAMED and one.device != UNKNOWN
-        if named and as_device(other) == one.device:
+        chosen = one is a and key is not None and key.endswith(IS_NONE)
+        if named and (chosen or as_device(other) == one.device):
             return Value(Kind.UNKNOWN, data=other.data)
     return NOTHING
-
-
-def _join_chosen(a: Value, b: Value, key: str) -> Value:
-    """`torch.device("cpu") if device is None else device` is the device that was chosen, by the
-    name of the argument that chooses it."""
-    chosen = key.endswith(IS_NONE) and a.kind in NAMED and a.device != UNKNOWN
-    if chosen and isinstance(b.data, Path):
-        return Value(Kind.UNKNOWN, data=b.data)
-    return _join_unproven(a, b)
 
 
 def _join_kinds(a: Kind, b: Kind) -> Kind:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from devlint.flow.domain.derivation import Sort, Step
+from devlint.flow.domain.keys import Literal, Settled
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 from devlint.flow.domain.traits import ELEMENTS, Fixed, Trait
 from devlint.model import ir
@@ -112,15 +113,11 @@ class Batch:
     """The same of those that are lists of what may be tensors."""
 
 
-Settled = tuple[tuple[str, bool], ...]
-"""Conditions, each with whether it holds."""
-
-
 @dataclass(frozen=True, slots=True)
 class Condition:
     """What a stored truth value proves: `use_cuda = torch.cuda.is_available() and args.cuda`."""
 
-    key: tuple[str, bool] | None
+    key: Literal | None
     true: Settled
     false: Settled
 

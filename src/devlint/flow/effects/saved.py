@@ -3,7 +3,7 @@ devices that it runs on; what it gives back as an array, or to a scheduler, is n
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable
 
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
@@ -66,19 +66,19 @@ _ARRAYS = ("ndarray", "NDArray")
 
 def _is_of_scheduler(file: File, node: ir.Call) -> bool:
     """Whether a scheduler of learning rates gets what is loaded: all its state are numbers."""
-    if file.for_schedulers is None:
-        file.for_schedulers = frozenset(_given_to_schedulers(nodes_of(file.body)))
-    return node in file.for_schedulers
+    return node in file.once(_given_to_schedulers, file.body)
 
 
-def _given_to_schedulers(nodes: Iterable[ir.Node]) -> Iterator[ir.Expr]:
-    for node in nodes:
+def _given_to_schedulers(body: ir.Body) -> set[ir.Expr]:
+    found: set[ir.Expr] = set()
+    for node in nodes_of(body):
         match node:
             case ir.Call(
                 func=ir.Attribute(value=owner, attr="load_state_dict"),
                 args=(ir.Argument(value=given), *_),
             ) if means("scheduler", last_name(owner), "variable"):
-                yield given
+                found.add(given)
+    return found
 
 
 def _path(node: ir.Call, position: int) -> Hashable:

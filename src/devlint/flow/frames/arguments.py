@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.syntax import walk
 from devlint.model import ir
 from devlint.torchapi.effects import Arg
 
@@ -72,14 +73,9 @@ class Arguments:
                 if self.receiver is not None:
                     return self.receiver
             elif isinstance(name, int):
-                position = 0
-                for argument, value in self.all:
-                    if argument.star:
-                        break
-                    if argument.keyword is None:
-                        if position == name:
-                            return argument.value, value
-                        position += 1
+                positional = self.positional()
+                if 0 <= name < len(positional):
+                    return positional[name]
             else:
                 found = self.keyword(name)
                 if found is not None:
@@ -115,18 +111,11 @@ def entry_of(node: ir.Expr, name: str) -> ir.Expr:
 def by_parameter(
     function: ir.Function, args: Arguments, has_receiver: bool
 ) -> Iterator[tuple[str, Value]]:
-    """The arguments of a call, each with the name of the parameter that takes it; "" where none
-    is known to."""
-    names = [each.name for each in function.params if each.kind == "positional"][has_receiver:]
-    position = 0
-    for argument, value in args.all:
-        name = argument.keyword
-        if argument.star:
-            name, names = "", names if argument.star == "**" else []
-        elif name is None:
-            name = names[position] if position < len(names) else ""
-            position += 1
-        yield name, value
+    """The values of the arguments of a call, each with the name of the parameter that takes it; ""
+    where none is known to."""
+    written = (argument for argument, _ in args.all)
+    taken = walk.by_parameter(function.params[has_receiver:], written)
+    return ((name, value) for (name, _), (_, value) in zip(taken, args.all, strict=True))
 
 
 def omitted(

@@ -54,19 +54,18 @@ def at_call_site(frame: Frame, fact: Fact) -> Elsewhere | None:
 
 
 def _seen_by(caller: Frame, fact: Fact) -> Fact | None:
+    """A fact under the conditions that hold at the call; None where it doesn't hang on that."""
+
     def seen(operand: Operand) -> Operand:
         return replace(operand, device=caller.state.simplify(operand.device))
 
-    return changed(fact, seen) if _hangs_on_call(fact) else None
-
-
-def _hangs_on_call(fact: Fact) -> bool:
     match fact:
-        case Join() | Indexing() | ModuleCall() | HostRead() | Draw(generator=Operand()):
-            return True
-        case AttributeRead(call=ir.Call()):
-            return True
-    return False
+        case (
+            Join() | Indexing() | ModuleCall() | HostRead() | Draw(generator=Operand())
+            | AttributeRead(call=ir.Call())
+        ):  # fmt: skip
+            return changed(fact, seen)
+    return None
 
 
 def _on_purpose(frame: Frame, fact: Fact) -> bool:
@@ -82,14 +81,11 @@ def _on_purpose(frame: Frame, fact: Fact) -> bool:
 def _is_its_own(fact: Fact) -> bool:
     """Whether a place hangs on what the functions themselves found out, or on several conditions
     of their caller, which may leave no other choice."""
-    if hangs_on_finding(fact):
-        return True
-    for operand in _operands(fact):
-        if len(conditions(operand.device)) > 1:
-            return True
-        if any(is_local(symbol.key) for symbol in symbols(operand.device)):
-            return True
-    return False
+    return hangs_on_finding(fact) or any(
+        len(conditions(each.device)) > 1
+        or any(is_local(symbol.key) for symbol in symbols(each.device))
+        for each in _operands(fact)
+    )
 
 
 def hangs_on_finding(fact: Fact) -> bool:

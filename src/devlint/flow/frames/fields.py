@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devlint.flow.frames.files import ClassInfo
 from devlint.model import ir
-from devlint.model.trees import last_name
+from devlint.model.trees import called, last_name
 
 NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
 """Plain objects that have what they are given under its names."""
@@ -30,14 +30,14 @@ def is_written(info: ClassInfo) -> bool:
 
 def _is_dataclass(info: ClassInfo) -> bool:
     for decorator in info.node.decorators:
-        match decorator:
-            case ir.Call(func=func, args=args):
-                written = not any(argument.keyword == "init" for argument in args)
-            case func:
-                written = True
-        if last_name(func) == "dataclass":
-            return written
+        if last_name(called(decorator)) == "dataclass":
+            return not _asks_for_init(decorator)
     return False
+
+
+def _asks_for_init(node: ir.Expr | None) -> bool:
+    """`dataclass(init=False)`, `field(init=False)`."""
+    return isinstance(node, ir.Call) and any(each.keyword == "init" for each in node.args)
 
 
 def declared(info: ClassInfo) -> Iterator[tuple[str, ir.Expr]]:
@@ -54,9 +54,4 @@ def declared(info: ClassInfo) -> Iterator[tuple[str, ir.Expr]]:
 
 def _is_taken(annotation: ir.Expr, value: ir.Expr | None) -> bool:
     of = annotation.value if isinstance(annotation, ir.Subscript) else annotation
-    if last_name(of) in ("ClassVar", "KW_ONLY"):
-        return False
-    match value:
-        case ir.Call(args=args):
-            return not any(argument.keyword == "init" for argument in args)
-    return True
+    return last_name(of) not in ("ClassVar", "KW_ONLY") and not _asks_for_init(value)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from devlint.flow.domain.keys import Literal, Settled
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import Guard, Role
-from devlint.flow.syntax.rounds import Reads
 from devlint.flow.syntax.seen import Scan
 from devlint.model import ir
 from devlint.policy import means
@@ -22,8 +22,28 @@ OWN_MOVES = ("to", "cuda", "cpu", "_apply")
 """The methods by which torch moves a module."""
 
 
+_Of = TypeVar("_Of", bound=Hashable)
+_Found = TypeVar("_Found")
+
+
 @dataclass(slots=True, eq=False, repr=False)
-class ClassInfo:
+class Remembering:
+    """What remembers the looks at it, or at something that belongs to it."""
+
+    found: dict[tuple[Callable[[Any], Any], Hashable], Any] = field(
+        default_factory=dict, kw_only=True
+    )
+
+    def once(self, look: Callable[[_Of], _Found], of: _Of) -> _Found:
+        """What a look at something finds, which isn't taken a second time."""
+        if (look, of) not in self.found:
+            self.found[look, of] = look(of)
+        found: _Found = self.found[look, of]
+        return found
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ClassInfo(Remembering):
     """A class of the file. `bases` are classes of the file or dotted names, nearest first.
 
     `is_module`: it is an nn.Module. `open_base`: a base isn't known, so that it may define
@@ -49,12 +69,6 @@ class ClassInfo:
     """The conditions under which the class is defined."""
     made: dict[str, Value] | None = None
     """The tensors that its constructor makes on the host; None before anybody has asked."""
-    taken_along: frozenset[str] | None = None
-    asked_about: frozenset[str] | None = None
-    """The attributes that a method stores anew by way of a function, and those of which a method
-    asks where they are; None before anybody has asked."""
-    stateless: bool | None = None
-    """It is a module that makes nothing to hold; None before anybody has asked."""
     tensors: frozenset[str] | None = None
     """The fields of a dataclass that are tensors by their annotations; None before anybody has
     asked."""
@@ -112,10 +126,11 @@ class ClassInfo:
     def is_stateless(self) -> bool:
         """Whether it is a module that makes nothing to hold: nothing of it is moved, and what it is
         given may be samples, unless it has a name for a batch or a device."""
-        if self.stateless is None:
-            methods = (method for _, method in self.all_methods())
-            self.stateless = self.is_module and not any(map(self._holds_or_places, methods))
-        return self.stateless
+        return self.once(ClassInfo._makes_nothing, self)
+
+    def _makes_nothing(self) -> bool:
+        methods = (method for _, method in self.all_methods())
+        return self.is_module and not any(map(self._holds_or_places, methods))
 
     def _holds_or_places(self, method: ir.Function) -> bool:
         scan = self.file.scan(method)
@@ -172,7 +187,7 @@ class Bound:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class File:
+class File(Remembering):
     """One file: its names and classes, and what has been found out about its expressions."""
 
     path: str = ""
@@ -201,35 +216,16 @@ class File:
     stars: tuple[str, ...] = ()
     """Those of which it imports all names."""
     classes: dict[ir.Class, ClassInfo] = field(default_factory=dict)
-    of_samples: frozenset[str] | None = None
-    """Its functions and classes that make batches and change samples; None before anybody has
-    looked."""
-    uncalled: dict[str, list[ir.Name | ir.Attribute]] | None = None
-    """Where its names and attributes aren't called, by name; None before anybody has looked."""
-    given_back: frozenset[ir.Function] | None = None
-    """The functions inside of others that are only returned; None before anybody has looked."""
-    replaced: frozenset[str] | None = None
-    """The attributes of all tensors that it patches; None before anybody has looked."""
-    for_schedulers: frozenset[ir.Expr] | None = None
-    """What its calls give to schedulers of learning rates to load; None before anybody has
-    looked."""
-    asked_by_constructors: frozenset[str] | None = None
-    """The methods that its constructors alone call, of what has the called object as a part; None
-    before anybody has looked."""
     fixtures: dict[str, Closure] = field(default_factory=dict)
     """The functions that pytest runs for the parameters of tests, by their names."""
-    mentioned: dict[ir.Node, tuple[str, ...]] = field(default_factory=dict)
-    """The names that its functions mention, but for their parameters."""
     nn: str = ""
     """The name by which it reaches torch.nn."""
-    hints: dict[tuple[ir.Expr, bool], tuple[tuple[str, bool], ...]] = field(default_factory=dict)
-    words: dict[ir.Expr, tuple[str, bool] | None] = field(default_factory=dict)
+    hints: dict[tuple[ir.Expr, bool], Settled] = field(default_factory=dict)
+    words: dict[ir.Expr, Literal | None] = field(default_factory=dict)
     """What the words of a condition say, and the key that they give, or that of a question for a
     type."""
     meanings: dict[tuple[ir.Expr, ir.Function], ir.Expr] = field(default_factory=dict)
     """What an expression stands for that asks a method for a condition."""
-    loops: dict[ir.Stmt, Reads] = field(default_factory=dict)
-    """What a round of a loop may read of the one before."""
 
     @property
     def names(self) -> dict[str, Value]:

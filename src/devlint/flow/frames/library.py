@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 
 from devlint.flow.domain.keys import (
@@ -12,11 +12,12 @@ from devlint.flow.domain.keys import (
     DEVICE_ASKED,
     HOST_CHOSEN,
 )
-from devlint.flow.domain.lattice import Device, Guarded, Symbol, conditions
+from devlint.flow.domain.lattice import Device, Symbol, conditions, symbols
 from devlint.flow.domain.paths import Path, path_value
 from devlint.flow.domain.values import Condition, Kind, Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.imports import spelled
 from devlint.model import ir
 from devlint.torchapi.effects import Effect
 
@@ -85,13 +86,10 @@ def _seen_from_outside(value: Value, text: str) -> Value:
 def condition(frame: Frame, node: ir.Expr) -> Condition | None:
     """The condition that a name stands for, in whichever file it was stored, or an attribute of an
     object that is another one where it holds."""
-    value: Value | None = None
-    if isinstance(node, ir.Name):
-        value = frame.look_up(node.id) or from_star(frame, node)
-    elif isinstance(node, ir.Attribute) and (name := dotted(frame, node)):
-        value = library_value(name)
-    elif isinstance(node, ir.Attribute) and isinstance(node.value, ir.Name):
-        value = held(frame, node.value.id, node.attr)
+    name = dotted(frame, node) if isinstance(node, ir.Attribute) else ""
+    value = library_value(name) if name else stored(frame, node)
+    if value is None and isinstance(node, ir.Name):
+        value = from_star(frame, node)
     if value is not None and value.kind is Kind.LIBRARY:
         value = followed(frame, value, node)
     return value.data if value is not None and isinstance(value.data, Condition) else None
@@ -103,11 +101,11 @@ def stored(frame: Frame, node: ir.Expr) -> Value | None:
         case ir.Name(id=name):
             return frame.look_up(name)
         case ir.Attribute(value=ir.Name(id=name), attr=attr):
-            return held(frame, name, attr)
+            return _held(frame, name, attr)
     return None
 
 
-def held(frame: Frame, name: str, attr: str) -> Value | None:
+def _held(frame: Frame, name: str, attr: str) -> Value | None:
     """What an object that a name stands for has under an attribute; or one of several objects: a
     flag in which they differ tells which."""
     value = frame.look_up(name)
@@ -133,24 +131,18 @@ def _general_condition(found: Condition) -> Condition:
 
 def _is_general(device: Device) -> bool:
     """Whether a device means the same in every file."""
-    if isinstance(device, Guarded):
-        general = all(key == CUDA_AVAILABLE for key in conditions(device))
-        return general and _is_general(device.yes) and _is_general(device.no)
-    return not isinstance(device, Symbol)
+    return conditions(device) <= {CUDA_AVAILABLE} and not any(symbols(device))
 
 
 def import_names(frame: Frame, statement: ir.Import) -> None:
     """`import a.b` binds `a`; `import a.b as c` binds `c`."""
     project = frame.world.project
     for alias in statement.names:
+        root = alias.name.partition(".")[0]
         if project is not None:
             project.imported(frame.file, 0, alias.name)
-            project.imported(frame.file, 0, alias.name.partition(".")[0])
-        if alias.asname is not None:
-            frame.state.bind(alias.asname, library_value(alias.name))
-        else:
-            root = alias.name.partition(".")[0]
-            frame.state.bind(root, library_value(root))
+            project.imported(frame.file, 0, root)
+        frame.state.bind(alias.asname or root, library_value(alias.name if alias.asname else root))
         _note_nn(frame, alias.asname or alias.name, alias.name)
 
 
@@ -222,25 +214,20 @@ def asked_attribute(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, str] | None:
 
 def dotted(frame: Frame, node: ir.Expr) -> str:
     """The library name that an expression spells (`nn.Linear` -> "torch.nn.Linear"), else ""."""
-    return _spelled(frame.look_up, node)
+    return spelled(node, lambda name: _of_library(frame.look_up(name), name))
 
 
 def name_in(file: File, node: ir.Expr) -> str:
     """As `dotted`, where nothing runs: by the names of the file alone."""
-    return _spelled(file.names.get, node)
+    return spelled(node, lambda name: _of_library(file.names.get(name), name))
 
 
-def _spelled(look_up: Callable[[str], Value | None], node: ir.Expr) -> str:
-    if isinstance(node, ir.Name):
-        value = look_up(node.id)
-        if value is None:
-            return f"builtins.{node.id}" if node.id in BUILTINS else ""
-        known = value.kind is Kind.LIBRARY and isinstance(value.data, str)
-        return str(value.data) if known else ""
-    if isinstance(node, ir.Attribute):
-        base = _spelled(look_up, node.value)
-        return f"{base}.{node.attr}" if base else ""
-    return ""
+def _of_library(value: Value | None, name: str) -> str:
+    """The dotted name of what a name stands for."""
+    if value is None:
+        return f"builtins.{name}" if name in BUILTINS else ""
+    known = value.kind is Kind.LIBRARY and isinstance(value.data, str)
+    return str(value.data) if known else ""
 
 
 def is_builtin(frame: Frame, node: ir.Name) -> bool:

@@ -11,7 +11,7 @@ from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 from devlint.flow.domain.values import TENSORS, Kind, Value
 from devlint.flow.facts import Fact, Operand
 from devlint.flow.facts.meetings import changed
-from devlint.flow.syntax.walk import descendants, first_row, mentions, targets
+from devlint.flow.syntax.walk import by_parameter, descendants, first_row, mentions, targets
 from devlint.model import ir
 from devlint.model.trees import children, is_named, root_name
 
@@ -71,10 +71,6 @@ def _named(node: ir.Node) -> Iterator[ir.Expr]:
         yield from _named(child)
 
 
-if TYPE_CHECKING:
-    from devlint.flow.frames.frame import Frame
-
-
 def at_call(frame: Frame, caller: Frame, call: ir.Call, fact: Fact) -> Fact:
     """The fact with the arguments of the call for what is made of them, each operand with a
     variable of the calling function for its device."""
@@ -95,18 +91,13 @@ def _given(frame: Frame, call: ir.Call, node: ir.Expr) -> ir.Expr | None:
     name, function = root_name(node), frame.function
     if not isinstance(function, ir.Function) or frame.loop is not None:
         return None
-    names = [each.name for each in function.params if each.kind == "positional"]
-    if name not in names or _is_bound_before(function, name, first_row(node)):
+    if not frame.takes(name) or _is_bound_before(function, name, first_row(node)):
         return None
     value = frame.look_up(name)
     if value is None or value.kind not in TENSORS:
         return None
-    place = names.index(name) - (frame.owner is not None)
-    by_name = next((each.value for each in call.args if each.keyword == name), None)
-    before = call.args[: place + 1]
-    if by_name is not None or any(each.star or each.keyword for each in before):
-        return by_name
-    return before[place].value if 0 <= place < len(before) else None
+    taken = by_parameter(function.params[frame.owner is not None :], call.args)
+    return next((argument.value for parameter, argument in taken if parameter == name), None)
 
 
 def _is_bound_before(function: ir.Function, name: str, row: int) -> bool:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from devlint.torchapi.table import Table
 
 
+Attribute = tuple[ClassInfo, str]
+"""What objects of a class have under a name."""
 Parameter = tuple[str, str, str]
 """A parameter by the path of its file, the dotted name of its function or class, and its own."""
 Brought = dict[Parameter, set[bool | Parameter]]
@@ -157,9 +159,9 @@ class Steps:
 
 
 Parts = tuple[Value | None, ...]
-"""Of several things that a `forward` returns, each of which more is known; None for the others."""
+"""What is known of each of several things that a `forward` returns; None where nothing is."""
 Named = Mapping[str, Value | None]
-"""The same of a dict that it returns."""
+"""The same of the entries of a dict that it returns."""
 Returned = Value | Parts | Named | None
 
 
@@ -177,21 +179,19 @@ class World:
     told_by_calls: list[Fact] = field(default_factory=list)
     """What one call of a module tells of lines of its `forward`: it counts where nothing is told of
     them without that."""
-    stores: dict[tuple[ClassInfo, str], list[tuple[ir.Stmt, Operand]]] = field(default_factory=dict)
+    stores: dict[Attribute, list[tuple[ir.Stmt, Operand]]] = field(default_factory=dict)
     """Where `self.attribute` of a module class is written."""
-    inherited: dict[tuple[ClassInfo, str], list[tuple[ir.Stmt, Operand]]] = field(
-        default_factory=dict
-    )
+    inherited: dict[Attribute, list[tuple[ir.Stmt, Operand]]] = field(default_factory=dict)
     """Where constructors of its bases, or of those that stand in another file, write it."""
-    kept: dict[tuple[ClassInfo, str], list[tuple[ir.Node, str]]] = field(default_factory=dict)
+    kept: dict[Attribute, list[tuple[ir.Node, str]]] = field(default_factory=dict)
     """Where a tensor kept as a plain attribute met something: nodes and words."""
     optimizers: set[Ref] = field(default_factory=set)
     """Those of which it is known whose parameters they hold."""
     left: dict[Ref, Fact] = field(default_factory=dict)
     """What is to be told at the end of optimizers, unless something fixes it before."""
-    stale: dict[tuple[ClassInfo, str], list[tuple[ir.Node, str]]] = field(default_factory=dict)
+    stale: dict[Attribute, list[tuple[ir.Node, str]]] = field(default_factory=dict)
     """Where a tensor on a device that a module has stored met what follows the module."""
-    stale_uses: dict[tuple[ClassInfo, str], list[ir.Expr]] = field(default_factory=dict)
+    stale_uses: dict[Attribute, list[ir.Expr]] = field(default_factory=dict)
     """Where such a device is used to make or move something."""
     remembered: list[tuple[ClassInfo, KeptDevice]] = field(default_factory=list)
     written: set[str] = field(default_factory=set)
@@ -201,7 +201,7 @@ class World:
     those of the file that a function puts into others, which may be moved."""
     passed: set[Parameter] = field(default_factory=set)
     """Parameters of classes for which the file has something to pass."""
-    filled: set[tuple[ClassInfo, str]] = field(default_factory=set)
+    filled: set[Attribute] = field(default_factory=set)
     """Containers of modules of which it is known that a method fills them."""
     reused: dict[ir.If, bool] = field(default_factory=dict)
     """How the tests of caches end while a method runs that finds there what it needs."""

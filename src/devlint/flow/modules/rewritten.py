@@ -148,29 +148,33 @@ def as_kept(info: ClassInfo, name: str, value: Value) -> Value:
 def is_taken_along(info: ClassInfo, name: str) -> bool:
     """Whether a method stores what a function gives for the attribute itself, which may be a move:
     `self.mask = on_same_device(x, self.mask)`."""
-    if info.taken_along is None:
-        info.taken_along = frozenset(
-            taken
-            for each, method in info.all_methods()
-            if each.file.scan(method).self_stores
-            for node in nodes_of(method.body)
-            for taken in _given_back(each.file, node, first_parameter(method))
-            if taken in each.file.scan(method).self_stores
-        )
-    return name in info.taken_along
+    return name in info.once(_taken_along, info)
+
+
+def _taken_along(info: ClassInfo) -> frozenset[str]:
+    return frozenset(
+        taken
+        for each, method in info.all_methods()
+        if each.file.scan(method).self_stores
+        for node in nodes_of(method.body)
+        for taken in _given_back(each.file, node, first_parameter(method))
+        if taken in each.file.scan(method).self_stores
+    )
 
 
 def is_asked_about(info: ClassInfo, name: str) -> bool:
     """Whether a method asks what an attribute is or where it is, gives it away, or moves it."""
-    if info.asked_about is None:
-        info.asked_about = frozenset(
-            asked
-            for each, method in info.all_methods()
-            if method.params and method.name != "__init__"
-            for node in nodes_of(method.body)
-            for asked in _asked(each.file, node, method.params[0].name)
-        )
-    return name in info.asked_about
+    return name in info.once(_asked_about, info)
+
+
+def _asked_about(info: ClassInfo) -> frozenset[str]:
+    return frozenset(
+        asked
+        for each, method in info.all_methods()
+        if method.params and method.name != "__init__"
+        for node in nodes_of(method.body)
+        for asked in _asked(each.file, node, method.params[0].name)
+    )
 
 
 _ABOUT_TYPES = ("isinstance", "hasattr", "type", "callable", "is_tensor")

@@ -14,7 +14,13 @@ from devlint.flow.domain.lattice import CPU, UNKNOWN
 from devlint.flow.domain.values import Batch, Kind, Origin, Value
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import first_parameter, is_static, names_in, nodes_of
+from devlint.flow.syntax.walk import (
+    by_parameter,
+    first_parameter,
+    is_static,
+    names_in,
+    nodes_of,
+)
 from devlint.model import ir
 from devlint.model.trees import last_name
 from devlint.policy import means
@@ -96,11 +102,8 @@ def _moves_inside(frame: Frame, call: ir.Call, names: Set[str]) -> Iterator[str]
     function, has_receiver = _called(frame, call.func)
     if function is None or any(each.star for each in call.args):
         return
-    parameters = [each.name for each in function.params][has_receiver:]
-    positional = [each for each in call.args if each.keyword is None]
-    given = {name: each.value for name, each in zip(parameters, positional, strict=False)}
-    given |= {each.keyword: each.value for each in call.args if each.keyword}
-    taking = {n for n, value in given.items() if isinstance(value, ir.Name) and value.id in names}
+    given = ((n, a.value) for n, a in by_parameter(function.params[has_receiver:], call.args))
+    taking = {n for n, value in given if isinstance(value, ir.Name) and value.id in names}
     if taking:
         yield from _moves(None, function.body, taking)
 

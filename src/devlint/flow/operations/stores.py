@@ -181,10 +181,11 @@ def _is_replaced(file: File, attr: str) -> bool:
     """Whether a file patches an attribute of all tensors, as a test does that emulates an
     accelerator: `patch("torch.Tensor.device", ...)`, `monkeypatch.setattr(torch.Tensor, "device",
     ...)`. Then it may be assigned."""
-    if file.replaced is None:
-        calls = (node for node in nodes_of(file.body) if isinstance(node, ir.Call))
-        file.replaced = frozenset(map(_replaced, calls))
-    return attr in file.replaced
+    return attr in file.once(_all_replaced, file.body)
+
+
+def _all_replaced(body: ir.Body) -> set[str]:
+    return {_replaced(node) for node in nodes_of(body) if isinstance(node, ir.Call)}
 
 
 def _replaced(call: ir.Call) -> str:

@@ -19,11 +19,9 @@ def parameter_like(function: ir.Function) -> ir.Parameter | None:
 
 def goes_nowhere(function: ir.Function, name: str) -> bool:
     """Whether a parameter is looked at only in order to fill it in, and used by nothing."""
-    if not any(_fills_in(statement, name) for statement in function.body):
-        return False
-    return not any(
-        mentions(statement, name) for statement in function.body if not _fills_in(statement, name)
-    )
+    others = [statement for statement in function.body if not _fills_in(statement, name)]
+    is_filled_in = len(others) < len(function.body)
+    return is_filled_in and not any(mentions(statement, name) for statement in others)
 
 
 def _fills_in(statement: ir.Stmt, name: str) -> bool:

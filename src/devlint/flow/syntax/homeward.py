@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.domain.paths import identity
-from devlint.flow.syntax.walk import inner_blocks, targets
+from devlint.flow.syntax.walk import inner_blocks, names_in, nodes_of, targets
 from devlint.model import ir
-from devlint.model.trees import children, descendants
+from devlint.model.trees import children, root_name
 
 Way = tuple[ir.Body, ...]
 """The blocks around a statement, from the outside in."""
@@ -32,7 +32,7 @@ def copied_elsewhere(
                 here = way
             elif isinstance(node, ir.Call) and (copy := _copy(node)) is not None:
                 found.append((copy, way))
-    name = whole.partition(".")[0].partition("[")[0]
+    name = root_name(read)
     given = any(parameter.name == name for parameter in params)
     if here is None or _binds(body, name) + given > 1:
         return None
@@ -62,10 +62,12 @@ def _copy(read: ir.Call) -> ir.Call | None:
         case ir.Call(func=ir.Attribute(value=node, attr="numpy")):
             while isinstance(node, (ir.Call, ir.Attribute)):
                 match node:
-                    case ir.Call(func=ir.Attribute(attr="cpu"), args=()):
-                        return node
-                    case ir.Call(func=ir.Attribute(attr="to"), args=(argument,)) if (
-                        isinstance(argument.value, ir.Constant) and argument.value.value == "cpu"
+                    case (
+                        ir.Call(func=ir.Attribute(attr="cpu"), args=())
+                        | ir.Call(
+                            func=ir.Attribute(attr="to"),
+                            args=(ir.Argument(value=ir.Constant(value="cpu")),),
+                        )
                     ):
                         return node
                 node = node.func if isinstance(node, ir.Call) else node.value
@@ -97,10 +99,5 @@ def _always(statement: ir.Stmt) -> Iterator[ir.Node]:
 
 def _binds(body: ir.Body, name: str) -> int:
     """How often a name is bound."""
-    every = (each for statement in body for each in descendants(statement))
-    bound = (target for each in every for target in targets(each))
-    return sum(
-        isinstance(node, ir.Name) and node.id == name
-        for target in bound
-        for node in descendants(target)
-    )
+    bound = (target for node in nodes_of(body) for target in targets(node))
+    return sum(found == name for target in bound for found in names_in(target))

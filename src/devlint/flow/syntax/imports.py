@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from devlint.flow.syntax.walk import inner_blocks
 from devlint.model import ir
@@ -34,12 +34,23 @@ def _bound(statement: ir.Stmt) -> Iterator[tuple[str, str]]:
                 yield alias.asname or alias.name, f"{module}.{alias.name}"
 
 
-def spelled(node: ir.Expr, names: Mapping[str, str]) -> str:
-    """The dotted name of an expression, by what a file has imported; "" where none brings it."""
+def brought(statement: ir.Node) -> Iterator[str]:
+    """The dotted names of what an import brings; a relative one, which is no library, with dots at
+    its front."""
+    match statement:
+        case ir.Import(names=names):
+            yield from (alias.name for alias in names)
+        case ir.ImportFrom(module=module, names=names, level=level):
+            yield from (f"{'.' * level}{module}.{alias.name}" for alias in names)
+
+
+def spelled(node: ir.Expr, whole: Callable[[str], str | None]) -> str:
+    """The dotted name of an expression, by what the name at its front stands for; "" where that is
+    nothing of a library."""
     if isinstance(node, ir.Name):
-        return names.get(node.id, "")
+        return whole(node.id) or ""
     if isinstance(node, ir.Attribute):
-        base = spelled(node.value, names)
+        base = spelled(node.value, whole)
         return f"{base}.{node.attr}" if base else ""
     return ""
 
@@ -47,16 +58,10 @@ def spelled(node: ir.Expr, names: Mapping[str, str]) -> str:
 def _imports(body: ir.Body, is_inside: bool = False) -> Iterator[tuple[ir.Stmt, bool]]:
     """The imports of a file, each with whether it stands in a function."""
     for statement in body:
-        kind = type(statement)
-        if kind in _IMPORTS:
+        if isinstance(statement, (ir.Import, ir.ImportFrom)):
             yield statement, is_inside
-        elif kind is ir.Function or kind is ir.Class:
-            yield from _imports(statement.body, is_inside or kind is ir.Function)  # type: ignore[attr-defined]
-        elif kind not in _SIMPLE:
+        elif isinstance(statement, (ir.Function, ir.Class)):
+            yield from _imports(statement.body, is_inside or isinstance(statement, ir.Function))
+        else:
             for block, _ in inner_blocks(statement):
                 yield from _imports(block, is_inside)
-
-
-_IMPORTS = (ir.Import, ir.ImportFrom)
-_SIMPLE = (ir.Assign, ir.Augment, ir.Evaluate, ir.Return)
-"""Most statements, which have no blocks."""

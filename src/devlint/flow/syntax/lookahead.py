@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from devlint.flow.syntax.walk import descendants, inner_statements, names_in, targets
+from devlint.flow.syntax.walk import (
+    descendants,
+    inner_statements,
+    mentions,
+    names_in,
+    targets,
+)
 from devlint.model import ir
 
 _LONG = 24
@@ -39,26 +45,19 @@ def outline(module: ir.Module) -> Outline:
     """Look over a file. What runs only where it is the main program is left out."""
     bound: list[frozenset[str]] = []
     names: list[frozenset[str]] = []
-    mentions: dict[str, tuple[int, ...]] = {}
+    places: dict[str, tuple[int, ...]] = {}
     own: dict[str, ir.Stmt] = {}
     for place, statement in enumerate(module.body):
-        is_run = not (isinstance(statement, ir.If) and _is_main(statement.test))
+        is_run = not (isinstance(statement, ir.If) and mentions(statement.test, "__name__"))
         binds = frozenset(names_bound(statement) if is_run else ())
-        found = binds | _read(statement) | _decorated(statement, own) if is_run else binds
+        found = binds.union(_read(statement, own)) if is_run else binds
         if not isinstance(statement, (ir.Import, ir.ImportFrom)):
             own.update(dict.fromkeys(binds, statement))
         bound.append(binds)
         names.append(found)
         for name in found:
-            mentions[name] = (*mentions.get(name, ()), place)
-    return Outline(
-        module.body, frozenset().union(*bound), tuple(bound), tuple(names), mentions
-    )  # fmt: skip
-
-
-def _is_main(test: ir.Expr) -> bool:
-    """`__name__ == "__main__"`"""
-    return any(isinstance(node, ir.Name) and node.id == "__name__" for node in descendants(test))
+            places[name] = (*places.get(name, ()), place)
+    return Outline(module.body, frozenset().union(*bound), tuple(bound), tuple(names), places)
 
 
 def names_bound(statement: ir.Stmt) -> Iterator[str]:
@@ -79,11 +78,14 @@ def names_bound(statement: ir.Stmt) -> Iterator[str]:
         yield from names_bound(inner)
 
 
-def _decorated(statement: ir.Stmt, own: dict[str, ir.Stmt]) -> set[str]:
-    """The names that decorators of the file itself have to do with, and what runs in the bases of
-    a class when it is made: one may put it into a registry."""
+def _read(statement: ir.Stmt, own: dict[str, ir.Stmt]) -> Iterable[str]:
+    """The names that a statement reads; of functions and classes those that decorators of the file
+    itself have to do with, and what runs in the bases of a class when it is made: one may put it
+    into a registry."""
+    if isinstance(statement, (ir.Import, ir.ImportFrom)):
+        return ()
     if not isinstance(statement, (ir.Function, ir.Class)):
-        return set()
+        return names_in(statement)
     names = {name for each in statement.decorators for name in names_in(each) if name in own}
     functions = [own[name] for name in names if isinstance(own[name], ir.Function)]
     told = _told(statement, own) if isinstance(statement, ir.Class) else ()
@@ -102,9 +104,3 @@ def _told(statement: ir.Class, own: dict[str, ir.Stmt]) -> Iterator[ir.Stmt]:
                 for inner in above.body:
                     if isinstance(inner, ir.Function) and inner.name == "__init_subclass__":
                         yield inner
-
-
-def _read(statement: ir.Stmt) -> set[str]:
-    if isinstance(statement, (ir.Function, ir.Class, ir.Import, ir.ImportFrom)):
-        return set()
-    return set(names_in(statement))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.syntax.scan import MOVES
-from devlint.flow.syntax.walk import descendants, first_parameter
+from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute, targets
 from devlint.model import ir
 from devlint.model.trees import dotted_name
 from devlint.torchapi.spellings import is_class
@@ -18,26 +18,18 @@ def placed(module: ir.Module) -> frozenset[Done]:
     """The attributes that a file binds, or moves, on objects that aren't those of the running
     method: `trainer.model = wrapped`, `trainer.model.cuda()`. What is a constant is in no place.
     """
-    return frozenset(_placed(module.body, ""))
+    return frozenset(_placed(module.body))
 
 
-def _placed(body: ir.Body, own: str) -> Iterator[Done]:
+def _placed(body: ir.Body, own: str = "", in_class: bool = False) -> Iterator[Done]:
     for statement in body:
         if isinstance(statement, ir.Class):
-            for inner in statement.body:
-                yield from _of_method(inner)
+            yield from _placed(statement.body, in_class=True)
         elif isinstance(statement, ir.Function):
-            yield from _placed(statement.body, own)
+            yield from _placed(statement.body, first_parameter(statement) if in_class else own)
         else:
             for node in descendants(statement):
                 yield from _of_node(node, own)
-
-
-def _of_method(statement: ir.Stmt) -> Iterator[Done]:
-    if isinstance(statement, ir.Function):
-        yield from _placed(statement.body, first_parameter(statement))
-    else:
-        yield from _placed((statement,), "")
 
 
 def _of_node(node: ir.Node, own: str) -> Iterator[Done]:
@@ -46,11 +38,10 @@ def _of_node(node: ir.Node, own: str) -> Iterator[Done]:
             return
         case ir.Assign(value=ir.Call() as made) if _is_new(made):
             return
-        case ir.Assign(targets=targets):
-            for target in targets:
-                for part in target.items if isinstance(target, ir.Display) else (target,):
-                    if attr := _attribute(part, own):
-                        yield attr, True
+        case ir.Assign():
+            for target in targets(node):
+                if attr := _attribute(target, own):
+                    yield attr, True
         case ir.Call(func=ir.Attribute(value=moved, attr=move)) if move in MOVES:
             if attr := _attribute(moved, own):
                 yield attr, False
@@ -72,6 +63,6 @@ def _is_new(made: ir.Call) -> bool:
 
 def _attribute(node: ir.Expr, own: str) -> str:
     """The attribute that an expression names, unless it is one of the running method's object."""
-    if not isinstance(node, ir.Attribute):
+    if not isinstance(node, ir.Attribute) or self_attribute(node, own):
         return ""
-    return "" if isinstance(node.value, ir.Name) and node.value.id == own else node.attr
+    return node.attr

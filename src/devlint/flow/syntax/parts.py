@@ -11,7 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 
 from devlint.flow.syntax.seen import Scan
-from devlint.flow.syntax.walk import descendants, first_parameter, nodes_of, self_attribute
+from devlint.flow.syntax.walk import (
+    by_parameter,
+    descendants,
+    first_parameter,
+    nodes_of,
+    self_attribute,
+    units,
+)
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -32,9 +39,8 @@ def is_private(name: str) -> bool:
 def parts(body: ir.Body) -> Iterator[ir.Function]:
     """The private functions and methods of a file that are called in one place, with arguments that
     are all in sight, and named nowhere else."""
-    classes = [statement.body for statement in body if isinstance(statement, ir.Class)]
-    inside = [each for row in (body, *classes) for each in row]
-    defined = [each for each in inside if isinstance(each, ir.Function) and is_private(each.name)]
+    functions = [each for each in units(body) if isinstance(each, ir.Function)]
+    defined = [each for each in functions if is_private(each.name)]
     many = Counter(each.name for each in defined)
     if not many:
         return
@@ -68,7 +74,8 @@ def with_parts(
         of_self = bool(self_attribute(call.func, this))
         if not of_self and not isinstance(call.func, ir.Name):
             continue
-        inner, names = scan(part), _names(call, part.params[of_self:])
+        inner, taken = scan(part), by_parameter(part.params[of_self:], call.args)
+        names = {name: a.value.id for name, a in taken if isinstance(a.value, ir.Name)}
         found = copy(found)
         for field in _OF_NAMES:
             here = {names[name] for name in getattr(inner, field) if name in names}
@@ -79,17 +86,3 @@ def with_parts(
         for field in (*_OF_SELF, *_OF_ALL) if of_self else ():
             setattr(found, field, getattr(found, field) | getattr(inner, field))
     return found
-
-
-def _names(call: ir.Call, params: tuple[ir.Parameter, ...]) -> dict[str, str]:
-    """The parameters that take a name, each with that name."""
-    named: dict[str, str] = {}
-    places = iter(params)
-    for argument in call.args:
-        name = argument.keyword
-        if name is None:
-            parameter = next(places, None)
-            name = "" if parameter is None else parameter.name
-        if isinstance(argument.value, ir.Name):
-            named[name] = argument.value.id
-    return named

@@ -1,5 +1,5 @@
-"""What comes of a name, or of a value, after a call: a loop's is read no more in its round, what it
-stands for is sent to an accelerator, what a move gives is thrown away."""
+"""What becomes of a name or a value after a call: whether a loop reads its name again in the same
+round, whether something is sent to an accelerator later, whether what a move gives is used."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from devlint.policy import means
 
 
 def passing(body: ir.Body, call: ir.Call, name: str) -> ir.For | None:
-    """The loop whose name it is, where nothing reads that after a call in the loop: what is
-    assigned to it there is gone with the round."""
+    """The loop that binds a name, where nothing in it reads the name after a call: what is assigned
+    to it there is gone with the round."""
     for loop in nodes_of(body):
         if isinstance(loop, ir.For) and mentions(loop.target, name):
             rest = _after(loop.body, call)

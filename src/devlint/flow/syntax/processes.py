@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from devlint.flow.syntax.imports import spelled
+from devlint.flow.syntax.imports import brought, spelled
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import key, last_name
@@ -37,50 +37,42 @@ _ON_CURRENT = (*(f"torch.distributed.{name}" for name in _OBJECTS), f"torch.cuda
 def chooses(body: ir.Body, names: Mapping[str, str]) -> bool:
     """Whether a file chooses the device of a process, leaves that to a library, or may do so: what
     devices are visible is no choice where it is a list of several, the same in each process."""
-    lists: set[ir.Node] = set()
+    lists = {each for each, devices in _stored_texts(body) if "," in devices}
+    shown: list[ir.Node] = []
     for node in nodes_of(body):
         match node:
-            case ir.Assign(
-                targets=(ir.Subscript(index=ir.Constant() as variable),),
-                value=ir.Constant(value=str(devices)),
-            ) if "," in devices:
-                lists.add(variable)
-            case ir.Import(names=aliases):
-                if any(_is_framework(each.name) for each in aliases):
-                    return True
-            case ir.ImportFrom(module=module, level=0):
-                if _is_framework(module):
+            case ir.Constant(value=str(name)) if name in VISIBLE:
+                shown.append(node)
+            case ir.Import() | ir.ImportFrom():
+                if any(name.partition(".")[0] in _FRAMEWORKS for name in brought(node)):
                     return True
             case ir.Call(func=func):
-                if last_name(func) in SETTERS or spelled(func, names) in _LENDERS:
+                if last_name(func) in SETTERS or spelled(func, names.get) in _LENDERS:
                     return True
-    constants = (each for each in nodes_of(body) if isinstance(each, ir.Constant))
-    return any(each.value in VISIBLE and each not in lists for each in constants)
-
-
-def _is_framework(module: str) -> bool:
-    return module.partition(".")[0] in _FRAMEWORKS
+    return any(each not in lists for each in shown)
 
 
 def is_of_one(group: ir.Call, body: ir.Body) -> bool:
     """Whether a group has one process only, as far as the file spells it out."""
     for argument in group.args:
         match argument:
-            case ir.Argument(keyword="world_size", value=ir.Constant(value=1)):
+            case (
+                ir.Argument(keyword="world_size", value=ir.Constant(value=1))
+                | ir.Argument(keyword="rank", value=ir.Constant(value=int()))
+            ):
                 return True
-            case ir.Argument(keyword="rank", value=ir.Constant(value=int())):
-                return True
-    return any(_sets_size(each) for each in nodes_of(body))
+    return any(each.value == "WORLD_SIZE" and text == "1" for each, text in _stored_texts(body))
 
 
-def _sets_size(node: ir.Node) -> bool:
-    match node:
-        case ir.Assign(
-            targets=(ir.Subscript(index=ir.Constant(value="WORLD_SIZE")),),
-            value=ir.Constant(value="1"),
-        ):
-            return True
-    return False
+def _stored_texts(body: ir.Body) -> Iterator[tuple[ir.Constant, str]]:
+    """The texts that a file stores under names of variables: `os.environ["WORLD_SIZE"] = "1"`."""
+    for node in nodes_of(body):
+        match node:
+            case ir.Assign(
+                targets=(ir.Subscript(index=ir.Constant() as variable),),
+                value=ir.Constant(value=str(text)),
+            ):
+                yield variable, text
 
 
 def by_launcher(group: ir.Call) -> bool:
@@ -101,7 +93,7 @@ def spawned(body: ir.Body, names: Mapping[str, str]) -> dict[str, bool]:
     for node in nodes_of(body):
         if not isinstance(node, ir.Call):
             continue
-        name = spelled(node.func, names)
+        name = spelled(node.func, names.get)
         if name in _SPAWNS or name in _STARTS:
             for argument in node.args:
                 wanted = ("fn", None) if name in _SPAWNS else ("target",)
@@ -148,7 +140,7 @@ def takes_current(node: ir.Node, names: Mapping[str, str]) -> str:
     told no other; else ""."""
     if not isinstance(node, ir.Call) or any(each.star for each in node.args):
         return ""
-    name = spelled(node.func, names)
+    name = spelled(node.func, names.get)
     if name not in _ON_CURRENT or any(each.keyword == "device" for each in node.args):
         return ""
     last = name.rpartition(".")[2]
@@ -175,7 +167,7 @@ def possible(
         case ir.Call(func=ir.Attribute(attr="device"), args=(ir.Argument(value=only),)):
             yield from possible(only, around, body, depth)
         case ir.Name() | ir.Attribute() if depth < _DEEPEST:
-            found = list(_stored(node, around, body))
+            found = _stored(node, around, body)
             for each, function in found:
                 yield from possible(each, function, body, depth + 1)
             if not found:
@@ -196,17 +188,19 @@ def _given(node: ir.Expr, around: ir.Function | None) -> Iterator[str | None]:
 
 def _stored(
     node: ir.Name | ir.Attribute, around: ir.Function | None, body: ir.Body
-) -> Iterator[tuple[ir.Expr, ir.Function | None]]:
+) -> list[tuple[ir.Expr, ir.Function | None]]:
     """What is stored under a name in the function around it, or at the top level of the file where
     the function stores nothing there; under an attribute, anywhere in the file."""
-    inside = None if around is None or isinstance(node, ir.Attribute) else around
-    for block, function in ((() if inside is None else inside.body, inside), (body, None)):
-        found = False
-        for each in nodes_of(block):
-            match each:
-                case ir.Assign(targets=targets, value=ir.Expr() as value):
-                    if any(key(node) == key(target) for target in targets):
-                        found = True
-                        yield value, function
-        if found:
-            return
+    if around is not None and isinstance(node, ir.Name):
+        inside = list(_bound(node, around.body))
+        if inside:
+            return [(value, around) for value in inside]
+    return [(value, None) for value in _bound(node, body)]
+
+
+def _bound(node: ir.Expr, body: ir.Body) -> Iterator[ir.Expr]:
+    """What statements assign to an expression."""
+    for each in nodes_of(body):
+        if isinstance(each, ir.Assign) and each.value is not None:
+            if any(key(node) == key(target) for target in each.targets):
+                yield each.value

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from itertools import chain
 
-from devlint.flow.syntax.walk import descendants, nodes_of
+from devlint.flow.syntax.imports import brought
+from devlint.flow.syntax.walk import descendants, nodes_of, units
 from devlint.model import ir
 from devlint.model.trees import dotted_name
 
@@ -33,24 +34,13 @@ def trains(body: ir.Body) -> bool:
     called = {dotted_name(node.func) for node in inside if isinstance(node, ir.Call)}
     run = [each for each in body if isinstance(each, ir.Function) and each.name in called]
     made = any(map(_makes_optimizer, chain(inside, nodes_of(run))))
-    return made or any(map(_imports_optimizers, body))
+    return made or any(_imports(each, ("torch.optim.",)) for each in body)
 
 
 def _asks_for_name(statement: ir.Node) -> bool:
     match statement:
         case ir.If(test=ir.Compare(left=ir.Name(id="__name__"))):
             return True
-    return False
-
-
-def _imports_optimizers(node: ir.Node) -> bool:
-    match node:
-        case ir.Import(names=names):
-            return any(each.name.startswith("torch.optim") for each in names)
-        case ir.ImportFrom(module=module, names=names):
-            return module.startswith("torch.optim") or (
-                module == "torch" and any(each.name == "optim" for each in names)
-            )
     return False
 
 
@@ -77,19 +67,15 @@ def tries_its_own(body: ir.Body) -> bool:
     return False
 
 
-_FRAMEWORKS = ("pytest", "unittest")
+_FRAMEWORKS = ("pytest.", "unittest.")
 
 
 def holds_tests(body: ir.Body) -> bool:
     """Whether the top level of a file defines tests: functions or methods called `test_...` that
     check something, or any of that name where pytest or unittest is imported."""
-    tests = [
-        function
-        for statement in body
-        for function in (statement.body if isinstance(statement, ir.Class) else (statement,))
-        if is_named_test(function)
-    ]
-    return bool(tests) and (any(map(_imports_framework, body)) or any(map(_checks, tests)))
+    tests = list(filter(is_named_test, units(body)))
+    framed = any(_imports(each, _FRAMEWORKS) for each in body)
+    return bool(tests) and (framed or any(map(_checks, tests)))
 
 
 def is_class_of_tests(node: ir.Class) -> bool:
@@ -117,10 +103,7 @@ def _checks(function: ir.Node) -> bool:
     return False
 
 
-def _imports_framework(statement: ir.Stmt) -> bool:
-    match statement:
-        case ir.Import(names=names):
-            return any(each.name.partition(".")[0] in _FRAMEWORKS for each in names)
-        case ir.ImportFrom(module=module):
-            return module.partition(".")[0] in _FRAMEWORKS
-    return False
+def _imports(statement: ir.Stmt, modules: tuple[str, ...]) -> bool:
+    """Whether a statement imports one of some modules, each with a dot at its end, or a part of
+    one."""
+    return any(f"{name}.".startswith(modules) for name in brought(statement))

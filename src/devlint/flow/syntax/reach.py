@@ -43,6 +43,9 @@ class Reach:
     callers: dict[Around, list[tuple[Around, Guards]]] = field(
         default_factory=lambda: defaultdict(list)
     )
+    named: dict[str, list[ir.Function]] = field(default_factory=lambda: defaultdict(list))
+    methods: dict[str, list[ir.Function]] = field(default_factory=lambda: defaultdict(list))
+    """What calls of names run, and what calls of attributes may run."""
 
     def ways_to(self, place: Place) -> Iterator[tuple[Around, Guards]]:
         """The functions from which calls lead to a place, its own first, and the conditions of all
@@ -72,22 +75,12 @@ def reach(body: ir.Body) -> Reach:
     """Look over a file."""
     found = Reach()
     _block(body, None, (), found)
-    named: dict[str, list[ir.Function]] = defaultdict(list)
-    methods: dict[str, list[ir.Function]] = defaultdict(list)
-    for each in _defined(body):
-        if isinstance(each, ir.Class):
-            inside = [one for one in each.body if isinstance(one, ir.Function)]
-            named[each.name] += [one for one in inside if one.name in _RUN_BY_CALLS]
-            for method in inside:
-                methods[method.name].append(method)
-        else:
-            named[each.name].append(each)
     for node, place in found.places.items():
         match node:
             case ir.Call(func=ir.Name(id=name)):
-                functions = named.get(name, [])
+                functions = found.named[name]
             case ir.Call(func=ir.Attribute(attr=name)):
-                functions = methods.get(name, [])
+                functions = found.methods[name]
             case _:
                 continue
         for function in functions:
@@ -96,27 +89,23 @@ def reach(body: ir.Body) -> Reach:
     return found
 
 
-def _defined(body: ir.Body) -> Iterator[ir.Function | ir.Class]:
-    """The classes of a file, and its functions that are no methods."""
-    waiting: list[tuple[ir.Node, bool]] = [(each, False) for each in body]
-    while waiting:
-        node, in_class = waiting.pop()
-        if isinstance(node, ir.Class) or (isinstance(node, ir.Function) and not in_class):
-            yield node
-        of_class = isinstance(node, ir.Class)
-        waiting += [(each, of_class) for each in children(node) if not isinstance(each, ir.Expr)]
-
-
-def _block(body: ir.Body, function: Around, guards: Guards, found: Reach) -> None:
+def _block(
+    body: ir.Body, function: Around, guards: Guards, found: Reach, owner: ir.Class | None = None
+) -> None:
+    """Look over a block, which may be the body of a class."""
     for statement in body:
         here = Place(function, guards, statement, body)
         match statement:
-            case ir.Function():
+            case ir.Function(name=name):
+                if owner is not None:
+                    found.methods[name].append(statement)
+                if owner is None or name in _RUN_BY_CALLS:
+                    found.named[name if owner is None else owner.name].append(statement)
                 for decorator in statement.decorators:
                     _expression(decorator, here, found)
                 _block(statement.body, statement, (), found)
             case ir.Class():
-                _block(statement.body, function, guards, found)
+                _block(statement.body, function, guards, found, statement)
             case ir.If(test=test, body=then, orelse=orelse):
                 _expression(test, here, found)
                 _block(then, function, (*guards, (test, True)), found)

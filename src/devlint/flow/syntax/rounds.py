@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from devlint.flow.domain.state import State
-from devlint.flow.syntax.walk import descendants, names_in
+from devlint.flow.syntax.walk import descendants, names_in, single_targets
 from devlint.model import ir
 
 Loop = ir.For | ir.While
@@ -24,13 +24,7 @@ class Reads:
 
 def tells_all(reads: Reads, before: State, after: State) -> bool:
     """Whether the first round has left nothing that another one would read."""
-    same = (
-        before.known.items() <= after.known.items()
-        and before.default == after.default
-        and before.paths == after.paths
-        and before.copies == after.copies
-        and before.busy == after.busy
-    )
+    same = before.known.items() <= after.known.items() and before.besides == after.besides
     if not same or any(after.env.get(name) != before.env.get(name) for name in reads.names):
         return False
     changed = {
@@ -104,11 +98,10 @@ def _read(body: ir.Body, bound: set[str]) -> set[str]:
 
 def _bind(target: ir.Expr, bound: set[str]) -> set[str]:
     """Bind what is assigned to; the names that it reads (`x` of `x[i] = ...`)."""
-    if isinstance(target, ir.Name):
-        bound.add(target.id)
-        return set()
-    if isinstance(target, ir.Display):
-        return {name for item in target.items for name in _bind(item, bound)}
-    if isinstance(target, ir.Starred):
-        return _bind(target.value, bound)
-    return set(names_in(target)) - bound
+    read: set[str] = set()
+    for each in single_targets(target):
+        if isinstance(each, ir.Name):
+            bound.add(each.id)
+        else:
+            read |= set(names_in(each)) - bound
+    return read

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator
 
 from devlint.flow.syntax.samples import Samples
 from devlint.flow.syntax.seen import Scan
-from devlint.flow.syntax.walk import descendants, docstring, first_parameter, self_attribute
+from devlint.flow.syntax.walk import (
+    descendants,
+    docstring,
+    first_parameter,
+    self_attribute,
+    single_targets,
+    targets,
+)
 from devlint.model import ir
 from devlint.model.trees import dotted_name, root_name
 from devlint.policy import docstrings, means
@@ -73,7 +80,8 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
                 is_read = node not in called and node.attr not in _PROPERTIES  # type: ignore[attr-defined]
                 _attribute(found, node, this, has_arrays, is_read)  # type: ignore[arg-type]
             elif kind is ir.Subscript:
-                _subscript(found, node)  # type: ignore[arg-type]
+                if isinstance(node.value, ir.Name) and _is_sliced(node):  # type: ignore[attr-defined, arg-type]
+                    found.sliced.add(node.value.id)  # type: ignore[attr-defined]
             elif isinstance(node, ir.Stmt):
                 found.size += 1
                 samples.see(node)
@@ -83,7 +91,8 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
             elif kind is ir.Walrus:
                 found.assigned[node.target.id] += 1  # type: ignore[attr-defined]
             elif kind is ir.Clause:
-                _target(found, node.target, this)  # type: ignore[attr-defined]
+                for target in single_targets(node.target):  # type: ignore[attr-defined]
+                    _target(found, target, this)
     found.of_samples = samples.names()
     _tell_arrays_apart(found)
     found.end()
@@ -107,8 +116,9 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
         found.called.add(func.id)
         found.answers |= func.id in _CHANGES
     elif isinstance(func, ir.Attribute):
+        owner = func.value.id if isinstance(func.value, ir.Name) else ""
         found.methods.add(func.attr)
-        if isinstance(func.value, ir.Name) and func.value.id == this:
+        if self_attribute(func, this):
             found.self_calls.add(func.attr)
             found.registers |= func.attr in ("register_buffer", "register_parameter")
             for argument in call.args:
@@ -116,14 +126,13 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
                     found.self_inputs.add((func.attr, argument.value.id))
         if func.attr == "apply":
             found.applied.update(filter(None, (self_attribute(a.value, this) for a in call.args)))
-        found.draws |= isinstance(func.value, ir.Name) and func.value.id == "random"
-        dims = func.attr == "size" or any(a.keyword in _DIMS for a in call.args)
-        if dims and isinstance(func.value, ir.Name):
-            found.tensors.add(func.value.id)
+        found.draws |= owner == "random"
+        if owner and (func.attr == "size" or any(a.keyword in _DIMS for a in call.args)):
+            found.tensors.add(owner)
         found.answers |= func.attr in _CHANGES or func.attr in MOVES
         found.reads_back |= func.attr in _TO_HOST
         if func.attr in _EXPORTS and call.args:
-            of_this = _root(call.args[0].value) == this
+            of_this = root_name(call.args[0].value) == this
             found.hands_out |= of_this and dotted_name(func).endswith(_EXPORTERS)
         if func.attr in MOVES:
             found.followed |= {
@@ -137,22 +146,19 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
                 if isinstance(func.value.index, ir.Display):
                     found.columns.add(dotted_name(func.value.value))
             found.moved.add(root_name(func.value))
-            attr = self_attribute(func.value, this)
-            if attr:
-                found.self_moves.add(attr)
+            found.self_moves |= {self_attribute(func.value, this)} - {""}
         if func.attr in _FILLS:
             found.self_fills |= {self_attribute(func.value, this)} - {""}
         if func.attr in _MAKES_TENSOR and call.args and isinstance(call.args[0].value, ir.Name):
             found.data.add(call.args[0].value.id)
-    for argument in call.args:
-        if not _only_iterates(call):
+    if not _only_iterates(call):
+        for argument in call.args:
             found.wrapped.update(_handed_on(argument.value, this))
     if any(isinstance(argument.value, _GIVE) for argument in call.args):
         for argument in call.args[: takes_tensors(func)]:
             if not (argument.keyword or argument.star):
-                for name in _given(argument.value):
-                    for names in (found.tensors, found.used, found.passed):
-                        names.add(name)
+                for names in (found.tensors, found.used, found.passed):
+                    names.update(_given(argument.value))
 
 
 _FILLS = frozenset(("append", "extend", "insert"))
@@ -202,11 +208,6 @@ def _handed_on(node: ir.Expr, this: str) -> Iterator[str]:
             yield attr
 
 
-def _subscript(found: Scan, node: ir.Subscript) -> None:
-    if isinstance(node.value, ir.Name) and _is_sliced(node):
-        found.sliced.add(node.value.id)
-
-
 def _is_sliced(node: ir.Subscript) -> bool:
     """Whether it is an index in several dimensions: `x[:, 0]`."""
     index = node.index
@@ -233,9 +234,12 @@ def _attribute(found: Scan, node: ir.Attribute, this: str, has_arrays: bool, is_
 
 
 def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
+    for single in targets(node):
+        _target(found, single, this)
+        if isinstance(node, (ir.Assign, ir.Augment)):  # whether it changes an object
+            found.answers |= not isinstance(single, ir.Name)
     if isinstance(node, ir.Assign):
         for target in node.targets:
-            _target(found, target, this)
             if isinstance(target, ir.Name) and _traces(node.value):
                 found.traced.add(target.id)
             if isinstance(target, ir.Name) and isinstance(node.value, ir.Subscript):
@@ -243,7 +247,6 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
                     found.parts.setdefault(target.id, []).append(node.value.value.id)
             if isinstance(node.value, ir.Name) and isinstance(target, ir.Display):
                 found.data |= {node.value.id} & {i.id for i in target.items if type(i) is ir.Name}
-            found.answers |= _changes(target)
             for stored, value in _pairs(target, node.value):
                 if isinstance(value, ir.Call) and self_attribute(stored, this):
                     found.makes |= _may_make(value.func)
@@ -252,13 +255,6 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
         nothing = isinstance(node.value, ir.Constant) and node.value.value is None
         found.answers |= node.value is not None and not nothing
         found.returned.append(node.value)
-    elif isinstance(node, (ir.Augment, ir.For)):
-        found.answers |= isinstance(node, ir.Augment) and _changes(node.target)
-        _target(found, node.target, this)
-    elif isinstance(node, ir.With):
-        for _, entered in node.items:
-            if entered is not None:
-                _target(found, entered, this)
     elif isinstance(node, (ir.Function, ir.Class)):
         found.assigned[node.name] += 1
 
@@ -266,30 +262,16 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
 def _pairs(target: ir.Expr, value: ir.Expr | None) -> Iterator[tuple[ir.Expr, ir.Expr | None]]:
     """What an assignment stores where: `self.a, self.b = a, b`."""
     match target, value:
-        case (ir.Display(items=targets), ir.Display(items=items)) if len(targets) == len(items):
-            for each, item in zip(targets, items, strict=True):
+        case (ir.Display(items=places), ir.Display(items=items)) if len(places) == len(items):
+            for each, item in zip(places, items, strict=True):
                 yield from _pairs(each, item)
         case _:
             yield target, value
 
 
-def _changes(target: ir.Expr) -> bool:
-    """Whether an assignment to a target changes an object: `self.a, self.b = a, b`."""
-    if isinstance(target, ir.Display):
-        return any(map(_changes, target.items))
-    return not isinstance(target.value if isinstance(target, ir.Starred) else target, ir.Name)
-
-
 def _traces(node: ir.Expr | None) -> bool:
     func = node.func if isinstance(node, ir.Call) else None
-    return isinstance(func, ir.Attribute) and func.attr == "trace" and _root(func) == "torch"
-
-
-def _root(node: ir.Expr | None) -> str:
-    """The name at the start of a path, or of calls of methods: `x` of `x[0].unbind(1)`."""
-    while isinstance(node, (ir.Attribute, ir.Subscript, ir.Call)):
-        node = node.func if isinstance(node, ir.Call) else node.value
-    return node.id if isinstance(node, ir.Name) else ""
+    return isinstance(func, ir.Attribute) and func.attr == "trace" and root_name(func) == "torch"
 
 
 def _may_make(func: ir.Expr) -> bool:
@@ -304,11 +286,6 @@ def _may_make(func: ir.Expr) -> bool:
 def _target(found: Scan, target: ir.Expr, this: str) -> None:
     if isinstance(target, ir.Name):
         found.assigned[target.id] += 1
-    elif isinstance(target, ir.Display):
-        for item in target.items:
-            _target(found, item, this)
-    elif isinstance(target, ir.Starred):
-        _target(found, target.value, this)
     else:
         found.self_stores |= {self_attribute(target, this)} - {""}
         if isinstance(target, ir.Subscript):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from devlint.flow.syntax.programs import holds_tests, is_named_test
-from devlint.flow.syntax.walk import descendants, mentions, nodes_of
+from devlint.flow.syntax.walk import descendants, mentions, nodes_of, units
 from devlint.model import ir
 from devlint.policy import means
 
@@ -28,16 +28,14 @@ def _is_sign(node: ir.Node) -> bool:
             return not args or not all(map(_is_dtype, args))
         case ir.Call(func=ir.Attribute(attr="cuda")):
             return True
-        case ir.Name(id=word) | ir.Attribute(attr=word) | ir.Constant(value=str(word)):
-            return _speaks(word)
-        case ir.Parameter(name=word) | ir.Function(name=word) | ir.Class(name=word):
-            return _speaks(word)
-        case ir.Argument(keyword=str(word)):
+        case (
+            ir.Name(id=word) | ir.Attribute(attr=word) | ir.Constant(value=str(word))
+            | ir.Parameter(name=word) | ir.Function(name=word) | ir.Class(name=word)
+            | ir.Argument(keyword=str(word)) | ir.ImportFrom(module=word)
+        ):  # fmt: skip
             return _speaks(word)
         case ir.Alias(name=word, asname=other):
             return _speaks(word) or _speaks(other or "")
-        case ir.ImportFrom(module=word):
-            return _speaks(word)
     return False
 
 
@@ -60,23 +58,14 @@ def made_up_for_tests(body: ir.Body) -> frozenset[str]:
     and neither these nor the classes ever speak of devices."""
     if not holds_tests(body):
         return frozenset()
-    units = list(_units(body))
+    all_units = list(units(body))
     classes = [node for node in nodes_of(body) if isinstance(node, ir.Class)]
-    return frozenset(each.name for each in classes if _stays(each, units))
+    return frozenset(each.name for each in classes if _stays(each, all_units))
 
 
-def _units(body: ir.Body) -> Iterator[ir.Stmt]:
-    """The functions, methods and other statements of a file."""
-    for statement in body:
-        if isinstance(statement, ir.Class):
-            yield from statement.body
-        else:
-            yield statement
-
-
-def _stays(made: ir.Class, units: list[ir.Stmt]) -> bool:
-    users = [each for each in units if each not in made.body and mentions(each, made.name)]
-    around = [each for each in units if made in descendants(each) and each is not made]
+def _stays(made: ir.Class, all_units: list[ir.Stmt]) -> bool:
+    users = [each for each in all_units if each not in made.body and mentions(each, made.name)]
+    around = [each for each in all_units if made in descendants(each) and each is not made]
     used = [*users, *around]
     if not used or not all(map(is_named_test, used)):
         return False

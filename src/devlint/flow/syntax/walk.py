@@ -38,16 +38,34 @@ def nodes_of(body: Iterable[ir.Node]) -> Iterator[ir.Node]:
     return chain.from_iterable(map(descendants, body))
 
 
-def targets(statement: ir.Node) -> tuple[ir.Expr, ...]:
-    """What a statement by itself assigns to, puts something into, or binds anew in each round."""
+def units(body: ir.Body) -> Iterator[ir.Stmt]:
+    """The functions, methods and other statements of a file, those of a class in its place."""
+    for statement in body:
+        yield from statement.body if isinstance(statement, ir.Class) else (statement,)
+
+
+def targets(statement: ir.Node) -> Iterator[ir.Expr]:
+    """What a statement by itself assigns to, puts something into, or binds anew in each round, one
+    by one."""
     match statement:
-        case ir.Assign(targets=targets):
-            return targets
+        case ir.Assign(targets=whole):
+            yield from chain.from_iterable(map(single_targets, whole))
         case ir.Augment(target=target) | ir.For(target=target):
-            return (target,)
+            yield from single_targets(target)
         case ir.With(items=items):
-            return tuple(entered for _, entered in items if entered is not None)
-    return ()
+            for _, entered in items:
+                yield from () if entered is None else single_targets(entered)
+
+
+def single_targets(target: ir.Expr) -> Iterator[ir.Expr]:
+    """`a`, `b[0]` and `c` of `a, (b[0], *c) = ...`."""
+    match target:
+        case ir.Display(items=items):
+            yield from chain.from_iterable(map(single_targets, items))
+        case ir.Starred(value=inner):
+            yield from single_targets(inner)
+        case _:
+            yield target
 
 
 def names_assigned(body: Iterable[ir.Node]) -> Iterator[str]:
@@ -136,19 +154,30 @@ def uncalled(body: ir.Body) -> dict[str, list[ir.Name | ir.Attribute]]:
 def given_back(body: ir.Body) -> frozenset[ir.Function]:
     """The functions inside of functions that these do nothing with but to return them."""
     found = set[ir.Function]()
-    for around in filter(_is_function, nodes_of(body)):
-        nodes = list(descendants(around))
+    for around in nodes_of(body):
+        nodes = list(descendants(around)) if isinstance(around, ir.Function) else []
         inner = [each for each in nodes if isinstance(each, ir.Function) and each is not around]
-        returned = {each.value for each in nodes if isinstance(each, ir.Return)} if inner else set()
-        names = [each for each in nodes if isinstance(each, ir.Name)] if inner else []
+        if not inner:
+            continue
+        returned = {each.value for each in nodes if isinstance(each, ir.Return)}
+        names = [each for each in nodes if isinstance(each, ir.Name)]
         used = {each.id for each in names if each not in returned}
         named = {each.id for each in names} - used
         found.update(each for each in inner if each.name in named)
     return frozenset(found)
 
 
-def _is_function(node: ir.Node) -> bool:
-    return isinstance(node, ir.Function)
+def by_parameter(
+    params: tuple[ir.Parameter, ...], args: Iterable[ir.Argument]
+) -> Iterator[tuple[str, ir.Argument]]:
+    """The arguments of a call, each with the name of the parameter that takes it; "" where none
+    is known to. `params` are those without a receiver's."""
+    places = iter([each.name for each in params if each.kind == "positional"])
+    for argument in args:
+        if argument.star == "*":
+            places = iter(())
+        positional = argument.keyword is None and not argument.star
+        yield (next(places, "") if positional else argument.keyword or ""), argument
 
 
 def first_row(node: ir.Node) -> int:
