@@ -66,7 +66,7 @@ def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver:
     if little:
         return
     open_so_far = frame.world.given.setdefault(function, {})
-    _remember_settings(frame, function, args, int(has_receiver))
+    _remember_settings(frame, function, args, has_receiver)
     hidden = {parameter.name for parameter in function.params} if args.unpacked else set()
     for name, value in by_parameter(function, args, has_receiver):
         may_be = _may_be_accelerator(frame, value)
@@ -164,16 +164,16 @@ def _chooses_device(node: ir.Node, this: str) -> bool:
     return any(each.keyword == "device" for each in node.args)
 
 
-def _remember_settings(frame: Frame, function: ir.Function, args: Arguments, position: int) -> None:
+def _remember_settings(
+    frame: Frame, function: ir.Function, args: Arguments, has_receiver: bool
+) -> None:
     """Remember which parameters a call sets to `True`, to `False` or to the host, or leaves at
     it."""
-    given: dict[str | None, tuple[ir.Expr, Value]] = {}
-    for argument, value in args.all:
-        if argument.keyword is None and position < len(function.params):
-            given[function.params[position].name] = argument.value, value
-            position += 1
-        else:
-            given[argument.keyword] = argument.value, value
+    taken = by_parameter(function, args, has_receiver)
+    given = {
+        name: (argument.value, value)
+        for (argument, _), (name, value) in zip(args.all, taken, strict=True)
+    }
     settings = frame.world.settings.setdefault(function, {})
     for parameter in function.params:
         told = None if args.unpacked else _setting(frame, parameter, given.get(parameter.name))

@@ -21,7 +21,7 @@ from devlint.flow.domain.values import (
     Origin,
     Value,
 )
-from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.arguments import Arguments, Given, by_parameter
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import wrapping
@@ -62,14 +62,12 @@ def _after_fields(frame: Frame, node: ir.Call, info: ClassInfo, made: Value) -> 
 
 def _note_passed(frame: Frame, info: ClassInfo, init: Closure, args: Arguments) -> None:
     """Which parameters the file has something to pass for, besides parameters of its own."""
-    names = [parameter.name for parameter in init.node.params[1:]]
-    own = frame.function.params if frame.function is not None else ()
-    handed_on = {parameter.name for parameter in own}
-    for position, (argument, value) in enumerate(args.all):
-        at = names[position] if argument.keyword is None and position < len(names) else ""
-        is_own = isinstance(argument.value, ir.Name) and argument.value.id in handed_on
-        if value.kind is not Kind.NONE and not is_own:
-            frame.world.passed.add((info.file.path, info.node.name, argument.keyword or at))
+    assert isinstance(init.node, ir.Function)
+    taken = by_parameter(init.node, args, has_receiver=True)
+    for (argument, _), (name, value) in zip(args.all, taken, strict=True):
+        if value.kind is not Kind.NONE and not frame.is_parameter(argument.value):
+            names = [each.name for each in init.node.params] if argument.star else [name]
+            frame.world.passed.update((info.file.path, info.node.name, each) for each in names)
 
 
 def _place_new_module(

@@ -12,7 +12,7 @@ from devlint.flow.domain.paths import as_device, asks_class
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.domain.wording import hop
 from devlint.flow.facts import Ignored, IgnoredDevice
-from devlint.flow.frames.arguments import Arguments, fits, omitted
+from devlint.flow.frames.arguments import Arguments, by_parameter, fits, omitted
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, from_star
@@ -107,11 +107,11 @@ def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -
     if own is None or own.default is None or args.unpacked:
         return
     asked = asks_class(func.value, owner.node.name)
-    position = function.params.index(own) - 1
     if not frame.state.known.get(asked) or args.keyword(own.name) is not None:
         return
     here = frame.look_up(own.name) or NOTHING
-    left_out = here.kind is not Kind.NONE and len(args.positional()) <= position
+    given = dict(by_parameter(function, args, has_receiver=True))
+    left_out = here.kind is not Kind.NONE and own.name not in given
     if left_out and not any(mentions(a, own.name) for a, _ in args.all):
         record(frame, own, node, Ignored.DROPPED, callee=func.attr)
 

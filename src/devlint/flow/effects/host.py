@@ -69,10 +69,10 @@ def tell_copied_elsewhere(frame: Frame, read: ir.Call, node: ir.Expr) -> bool:
     if isinstance(function, ir.Lambda):
         return False
     body, params = (frame.file.body, ()) if function is None else (function.body, function.params)
-    copy = homeward.copied_elsewhere(body, params, read)
-    if copy is None:
+    found = homeward.copied_elsewhere(body, params, read, frame.file.parts)
+    if found is None:
         return False
-    path = homeward.path_before(copy)
+    copy, path = found
     there = Symbol(f"{path}.device", f"the device of `{path}`", described=True)
     told = Step(Sort.COPIED_ELSEWHERE, copy)
     value = Value(Kind.TENSOR, there, origin=Origin.FOLLOWS, trace=told)

@@ -103,8 +103,7 @@ def _is_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 def _load(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """What was saved may be anything, but all tensors in it are where `map_location` says."""
-    alone = row.name.endswith("load_url")
-    given = args.find(("map_location",) if alone else (1, "map_location"))
+    given = args.find(row.device)
     if given is not None and given[1].kind in (Kind.STRING, Kind.DEVICE):
         device = use_device(frame, *given, via="map_location")
         told = Step(Sort.WITH_DEVICE, node, device=device)

@@ -27,7 +27,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax import processes
 from devlint.flow.syntax.imports import imported
 from devlint.flow.syntax.reach import Around, Guards, Place, Reach, atoms, reach
-from devlint.flow.syntax.walk import descendants, first_row
+from devlint.flow.syntax.walk import by_parameter, descendants, first_row
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -216,13 +216,25 @@ class _File:
             return False
         targets = place.statement.targets if isinstance(place.statement, ir.Assign) else ()
         names = {each.id for each in targets if isinstance(each, ir.Name)}
+        handed = dict(self.handed_on(names, place.function))
         for node, other in self.reach.places.items():
             if isinstance(node, ir.Call) and last_name(node.func) == "load_state_dict":
                 inside = [part for argument in node.args[:1] for part in descendants(argument)]
-                of_name = any(isinstance(each, ir.Name) and each.id in names for each in inside)
-                if load in inside or (of_name and other.function is place.function):
+                here = handed.get(other.function, ())
+                if load in inside or any(getattr(each, "id", None) in here for each in inside):
                     return True
         return False
+
+    def handed_on(self, names: set[str], around: Around) -> Iterator[tuple[Around, set[str]]]:
+        """A function with some names, and the parts that it gives them to, with theirs."""
+        yield around, names
+        for node, other in self.reach.places.items():
+            if isinstance(node, ir.Call) and other.function is around:
+                part = self.top.file.parts.get(last_name(node.func))
+                if part is not None:
+                    params = part.params[isinstance(node.func, ir.Attribute) :]
+                    given = by_parameter(params, node.args)
+                    yield part, {p for p, a in given if getattr(a.value, "id", None) in names}
 
 
 def _is_load(call: ApiCall) -> bool:

@@ -6,41 +6,44 @@ thinks of an accelerator, and that line runs wherever the other one does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from devlint.flow.domain.paths import identity
-from devlint.flow.syntax.walk import inner_blocks, names_in, nodes_of, targets
+from devlint.flow.syntax.walk import by_parameter, inner_blocks, names_in, nodes_of, targets
 from devlint.model import ir
-from devlint.model.trees import children, root_name
+from devlint.model.trees import children, last_name, root_name
 
 Way = tuple[ir.Body, ...]
 """The blocks around a statement, from the outside in."""
 
 
 def copied_elsewhere(
-    body: ir.Body, params: tuple[ir.Parameter, ...], read: ir.Call
-) -> ir.Call | None:
-    """The call that copies what `read` reads, in a line that runs whenever that one does; None
-    where there is none, or where the name is bound more than once."""
+    body: ir.Body,
+    params: tuple[ir.Parameter, ...],
+    read: ir.Call,
+    parts: Mapping[str, ir.Function],
+) -> tuple[ir.Call, str] | None:
+    """The call that copies what `read` reads, in a line that runs whenever that one does, of the
+    function or of a part that it calls, and the path of what it copies; None where there is none,
+    or where the name is bound more than once."""
     whole = path_before(read)
     if not whole:
         return None
-    found, here = list[tuple[ir.Call, Way]](), None
+    found, here = list[tuple[ir.Call, str, Way]](), None
     for statement, way in _statements(body, ()):
         for node in _always(statement):
             if node is read:
                 here = way
-            elif isinstance(node, ir.Call) and (copy := _copy(node)) is not None:
-                found.append((copy, way))
+            elif isinstance(node, ir.Call):
+                found += [(copy, path, way) for copy, path in _copies(node, parts)]
     name = root_name(read)
     given = any(parameter.name == name for parameter in params)
     if here is None or _binds(body, name) + given > 1:
         return None
-    for copy, way in found:
-        path = path_before(copy)
+    for copy, path, way in found:
         related = path and (_is_below(whole, path) or _is_below(path, whole))
         if related and here[: len(way)] == way:
-            return copy
+            return copy, path
     return None
 
 
@@ -54,6 +57,24 @@ def path_before(call: ir.Call) -> str:
 
 def _is_below(path: str, other: str) -> bool:
     return path == other or path.startswith((f"{other}.", f"{other}["))
+
+
+def _copies(call: ir.Call, parts: Mapping[str, ir.Function]) -> Iterator[tuple[ir.Call, str]]:
+    """What a call copies, and what in the part that it calls is copied whenever that runs: the call
+    that does, with the path of what it copies."""
+    if (copy := _copy(call)) is not None:
+        yield copy, path_before(copy)
+    part = parts.get(last_name(call.func))
+    if part is None:
+        return
+    params = part.params[isinstance(call.func, ir.Attribute) :]
+    given = {name: identity(each.value) for name, each in by_parameter(params, call.args)}
+    for statement, way in _statements(part.body, ()):
+        for node in () if way else _always(statement):
+            if isinstance(node, ir.Call) and (copy := _copy(node)) is not None:
+                name = root_name(copy)
+                if given.get(name) and not _binds(part.body, name):
+                    yield copy, given[name] + path_before(copy).removeprefix(name)
 
 
 def _copy(read: ir.Call) -> ir.Call | None:
