@@ -1,4 +1,5 @@
-"""Which calls are followed: all but those that lead back to what is running, or nowhere."""
+"""Which calls are followed: all but those that lead back to what is running, to long functions far
+away, or nowhere."""
 
 from __future__ import annotations
 
@@ -11,6 +12,11 @@ from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
+FAR = 2
+"""So many calls away, only short functions of other files are followed: a program that reaches all
+of a large project would run all of it."""
+_LONGEST_FAR = 15
+"""Statements of those."""
 _MOST_RECURSIVE = 2
 """Of functions that call each other, no more are followed from one to the next."""
 _MOST_NESTED = 3
@@ -32,7 +38,11 @@ def can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> 
         return False
     if not around and closure.node in recursive and frame.nested() >= _MOST_RECURSIVE:
         return False
-    return isinstance(closure.node, ir.Lambda) or not closure.node.is_async
+    if isinstance(closure.node, ir.Lambda):
+        return True
+    is_far = closure.file is not frame.world.home and frame.depth >= FAR
+    is_long = is_far and closure.file.scan(closure.node).size > _LONGEST_FAR
+    return not is_long and not closure.node.is_async
 
 
 def _goes_on_into_parts(around: list[Frame], closure: Closure, positional: list[Value]) -> bool:

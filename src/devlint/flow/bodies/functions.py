@@ -90,6 +90,7 @@ def _run_here(
         frame.qualname if is_part else closure.qualname, role, closure.owner,
         closure.scopes, guard=frame.guard, recording=frame.recording,
         caller=frame, site=(*frame.site, node), is_alone=is_part,
+        depth=frame.depth + (not is_part),
     )  # fmt: skip
     unpacking.bind_parameters(
         inner, closure.node.params, positional, keywords,

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from devlint.flow.bodies.following import FAR
 from devlint.flow.bodies.reachable import HOLDERS
 from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.lattice import Device
@@ -79,7 +80,7 @@ def entry_of(
     context = (
         role, frame.guard if is_own else None, frame.state.default,
         frozenset(frame.known_in(closure.file).items()),
-        made, frame.nested(), _TELLING & {each.name for each in frame.chain()},
+        made, min(frame.depth, FAR), frame.nested(), _TELLING & {each.name for each in frame.chain()},
     )  # fmt: skip
     key = (closure.node, closure.file, closure.owner, tuple(seen), named, around, context)
     is_heard = frame.recording and not frame.expecting

@@ -50,6 +50,8 @@ class Frame:
     """The function is a method of a base: its class is told of its single lines."""
     caller: Frame | None = None
     site: tuple[ir.Node, ...] = ()
+    depth: int = 0
+    """How many calls have led here, but for those of parts."""
     is_alone: bool = True
     """It runs on its own, or is a part of what does."""
     is_cut: bool = False
