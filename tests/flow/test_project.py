@@ -862,14 +862,28 @@ CHAIN = {
 }
 
 
-@pytest.mark.parametrize("statements", [0, 300])
-def test_functions_are_followed_however_long_and_far(tree: Tree, statements: int) -> None:
+@pytest.mark.parametrize(("statements", "is_followed"), [(0, True), (16, False)])
+def test_short_functions_are_followed_far(tree: Tree, statements: int, is_followed: bool) -> None:
     tree.write(CHAIN)
     text = (tree.root / "problem.py").read_text()
     head = "def edges(self, net):\n"
     more = "".join(f"        x{number} = {number}\n" for number in range(statements))
     (tree.root / "problem.py").write_text(text.replace(head, head + more))
-    assert "DEV202:10" in tree.lint("main.py")
+    assert ("DEV202:10" in tree.lint("main.py")) == is_followed
+
+
+@pytest.mark.parametrize("statements", [0, 300])
+def test_functions_nearby_are_followed_however_long(tree: Tree, statements: int) -> None:
+    more = "".join(f"    x{number} = {number}\n" for number in range(statements))
+    tree.write({"parts.py": "", "main.py": ""})
+    (tree.root / "parts.py").write_text(
+        f"import torch\n\n\ndef made(n):\n{more}    return torch.ones(n)\n"
+    )
+    (tree.root / "main.py").write_text(
+        "import torch\nfrom parts import made\n\n"
+        'x = torch.ones(3, device="cuda")\nprint(x + made(3))\n'
+    )
+    assert "DEV202:5" in tree.lint("main.py")
 
 
 PARTS = """
