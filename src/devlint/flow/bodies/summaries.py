@@ -80,7 +80,8 @@ def entry_of(
     context = (
         role, frame.guard if is_own else None, frame.state.default,
         frozenset(frame.known_in(closure.file).items()),
-        made, min(frame.depth, FAR), frame.nested(), _TELLING & {each.name for each in frame.chain()},
+        made, min(frame.depth, FAR), frame.nested(),
+        _TELLING & {each.name for each in frame.chain()},
     )  # fmt: skip
     key = (closure.node, closure.file, closure.owner, tuple(seen), named, around, context)
     is_heard = frame.recording and not frame.expecting
