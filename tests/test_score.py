@@ -26,13 +26,23 @@ def test_the_weakest_evidence_counts() -> None:
     assert score.evidence((*annotated, Sort.JOIN.value)) == "decided"
 
 
+def test_names_and_many_steps_are_weak_whatever_else_is_known() -> None:
+    few = (Sort.ANNOTATION.value, Sort.CALL.value, Sort.DEFAULT.value, Sort.MOVE_CHOSEN.value)
+    in_tests = f"{score.FILE}files-of-tests"
+    assert score.evidence((*few, in_tests)) == "by-annotation"
+    assert score.evidence((*few, Sort.OUTPUT.value)) == "by-many-steps"
+    assert score.evidence((Sort.DEFAULT.value, "policy.loaders")) == "by-name"
+    assert score.evidence((*few, Sort.OUTPUT.value, "policy.loaders")) == "by-name"
+
+
 def test_each_number_is_a_share_of_a_rule_that_proves_something() -> None:
     codes = {page.code for page in pages().values()}
     numbers = dict(score._numbers())
     assert 0 < numbers.pop("mean") < 100
     assert numbers.pop("files").keys() <= policy.rows().keys()
     assert numbers.keys() <= {code for code in codes if code.startswith(score.PROVING)}
-    kinds = {"rule", "decided", "stated", "by-annotation", "by-use", "module-may-move"}
+    weak = {"by-name", "by-many-steps", "decided", "by-annotation", "by-use", "module-may-move"}
+    kinds = {"rule", "stated", *weak}
     for table in numbers.values():
         assert table.keys() <= kinds
         assert all(0 <= number <= 100 for number in table.values())

@@ -33,6 +33,10 @@ FILES = "files"
 """How the table calls what rows of policy say that speak of a file, in log-odds."""
 FILE = "file."
 """How the sort begins that stands for such a row, before its name."""
+NAME = "policy."
+"""The same of a row that takes a name for a convention."""
+_MANY = 5
+"""Sorts of steps: of findings that rest on so many, few were true, whatever the sorts."""
 _EVIDENCE = (
     (Sort.JOIN, "decided"),
     (Sort.MOVE_HOST, "decided"),
@@ -43,8 +47,13 @@ _EVIDENCE = (
 
 
 def evidence(sorts: Collection[str]) -> str:
-    """What a finding rests on most weakly, by the sorts of steps that it is derived by. Whoever
-    brings something to the host, or decides where it is, mostly knows what is there."""
+    """What a finding rests on most weakly, by the sorts of steps that it is derived by. A name may
+    stand for something else, and each step may be wrong; whoever brings something to the host, or
+    decides where it is, mostly knows what is there."""
+    if any(each.startswith(NAME) for each in sorts):
+        return "by-name"
+    if sum(not each.startswith(FILE) for each in sorts) >= _MANY:
+        return "by-many-steps"
     return next((name for sort, name in _EVIDENCE if sort.value in sorts), "stated")
 
 
