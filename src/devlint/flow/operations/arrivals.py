@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from devlint.flow.domain.derivation import Sort, Step
+from devlint.flow.domain.derivation import Sort, Step, steps
 from devlint.flow.domain.lattice import Device, Known, may_be_accelerator, names_accelerator
 from devlint.flow.domain.state import MASKED, WAITED
 from devlint.flow.domain.traits import Trait
@@ -17,7 +17,7 @@ from devlint.flow.domain.values import TENSORS, Copy, Kind, Origin, Value
 from devlint.flow.facts import EarlyClock, EarlyRead, LoopRead
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import nodes_of
+from devlint.flow.syntax.walk import first_row, nodes_of
 from devlint.model import ir
 from devlint.torchapi.effects import Effect, Row
 
@@ -193,10 +193,11 @@ def _waits_somewhere(frame: Frame) -> bool:
     tensor, so that its values may be looked at only after that."""
     function = frame.function
     body = (function.body,) if isinstance(function, ir.Lambda) else (function or frame.file).body
-    return any(
-        isinstance(node, ir.Attribute) and node.attr in _WAITING
-        for node in nodes_of(s for s in body if not isinstance(s, (ir.Function, ir.Class)))
-    )
+    return _waits(s for s in body if not isinstance(s, (ir.Function, ir.Class)))
+
+
+def _waits(body: Iterable[ir.Node]) -> bool:
+    return any(isinstance(each, ir.Attribute) and each.attr in _WAITING for each in nodes_of(body))
 
 
 _WAITING = frozenset(("synchronize", "query", "wait", "wait_stream", "wait_event", "cpu", "item"))
@@ -237,8 +238,20 @@ def subtract(frame: Frame, node: ir.Expr | ir.Stmt, left: Value, right: Value) -
     if left.trait is not Trait.EARLY_CLOCK or right.trait not in (Trait.CLOCK, Trait.EARLY_CLOCK):
         return
     if left.trace is not None and left.trace.before is not None:
+        if _spans_rounds(frame.loop, left.trace.node, right.trace):
+            return
         work = left.trace.before.node
         frame.record(EarlyClock(node, frame.context(), left.trace.node, work))
+
+
+def _spans_rounds(loop: ir.For | ir.While | None, end: ir.Node, start: Step | None) -> bool:
+    """Whether a duration that ends in a loop began in an earlier round, or before the loop, and
+    each round waits somewhere: what is still queued at the end was so at the beginning, or is a
+    part of one round."""
+    if loop is None or not _waits(loop.body):
+        return False
+    inside = {each for each in nodes_of(loop.body) if first_row(each) < first_row(end)}
+    return not any(step.node in inside for step in steps(start))
 
 
 # --- loops ---------------------------------------------------------------------------------
