@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
 
 from devlint.flow.conditions import narrow, questions
 from devlint.flow.domain.keys import CUDA_AVAILABLE
-from devlint.flow.domain.state import State
+from devlint.flow.domain.paths import Ref
+from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.state_joins import join_states, widened
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import Value
+from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import unpacking
 from devlint.flow.operations.dimensions import note_length
@@ -42,13 +43,31 @@ def for_loop(frame: Frame, node: ir.For) -> None:
         return
     element = unpacking.element_of(frame, source, node.iter)
     element = beside_moved(frame, node.iter, node.target, element, node.body)
+    parts = _parts(frame, element)
 
     def enter() -> None:
+        for ref, found in parts.items():
+            if frame.state.heap[ref] is not found:
+                frame.state.heap[ref] = found
         frame.world.store(frame, node.target, element)
         if source.trait is Trait.DEVICE_INDICES:
             frame.state.known[CUDA_AVAILABLE] = True
 
     _loop(frame, enter, node, runs=bool(items))
+
+
+def _parts(frame: Frame, element: Value) -> dict[Ref, Object]:
+    """The object that stands for each of a loop's items, and the containers in it, as they are
+    before the loop: each round has another item, of which no earlier round has changed anything."""
+    parts: dict[Ref, Object] = {}
+    waiting = [element]
+    for value in waiting:
+        found = frame.state.heap.get(value.data)
+        owned = value.kind.is_container or (value is element and value.kind is Kind.INSTANCE)
+        if found is not None and owned and value.data not in parts:
+            parts[value.data] = found
+            waiting += found.inside
+    return parts
 
 
 def _run_each(frame: Frame, node: ir.For, items: Sequence[Value]) -> None:
