@@ -15,6 +15,7 @@ from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Condition, Kind, Value
+from devlint.flow.effects import global_ranks
 from devlint.flow.frames import library
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
@@ -61,8 +62,10 @@ def _attribute(frame: Frame, node: ir.Attribute) -> Value:
 
 def _subscript(frame: Frame, node: ir.Subscript) -> Value:
     base = evaluate(frame, node.value)
-    if base.kind is Kind.LIBRARY:  # `Union[torch.FloatTensor, ...]` uses no device
-        frame.ask(node.index)
+    if base.kind is Kind.LIBRARY:
+        if base.data == "os.environ":
+            return global_ranks.of_variable(frame, node, evaluate(frame, node.index))
+        frame.ask(node.index)  # `Union[torch.FloatTensor, ...]` uses no device
         return NOTHING
     if isinstance(base.data, ClassInfo) and _is_generic(base.data):  # `C[int]` makes what `C` does
         frame.ask(node.index)

@@ -208,7 +208,7 @@ def _call_method(
     if kind is Kind.TOKENIZER:
         return encoded(frame, node, attr, args)
     if kind is Kind.STRING and attr == "format":
-        return filled(base)
+        return filled(base, args.value((0,)))
     if kind is Kind.DEVICE:
         _tell_device_method(frame, node, func, base, args)
         return NOTHING

@@ -51,6 +51,7 @@ class Sort(Enum):
     LITERAL = "source.device-literal", '"{name}" is named here'
     PINNED = "source.pinned", "pinned here"
     WORK = "source.work", "work for the accelerator is queued here"
+    GLOBAL_RANK = "source.global-rank", "the number of the process among those of all machines"
     CLOCK = "source.clock", "the clock is read here"
     EARLY_CLOCK = "source.clock-after-work", "read here"
     WITH_DEVICE = "source.with-device"

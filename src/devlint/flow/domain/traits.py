@@ -93,6 +93,7 @@ class Trait(Enum):
     DIGITS = "digits"
     """The text of a number."""
     DEVICE_COUNT = "number of devices"
+    GLOBAL_RANK = "rank among the processes of all machines"
     DEVICE_INDICES = "indices of devices"
     CLOCK = "clock"
     EARLY_CLOCK = "clock after work"

@@ -73,6 +73,9 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
         return _join_unproven(a, b, key)
     device = join(a.device, b.device) if key is None else choose(key, *_bound(a, b))
     told = (a if shown(a.trace) is not None and a.origin is not Origin.DEFAULT else b).trace
+    trait = _join_traits(a, b, kind)
+    if kind is Kind.NUMBER and trait is None:
+        told = None  # it may as well be any other number
     told = told and Step(Sort.OPAQUE if key is None else Sort.JOIN, told.node, told)
     return Value(
         kind=kind,
@@ -81,7 +84,7 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
         origin=_join_origins(a.origin, b.origin),
         scalar=a.scalar if a.scalar == b.scalar else None,
         grad=a.grad or b.grad,
-        trait=_join_traits(a, b, kind),
+        trait=trait,
         trace=told,
     )
 
@@ -188,6 +191,8 @@ def _join_traits(a: Value, b: Value, kind: Kind) -> Trait | Fixed | None:
     for one, other in ((a, b), (b, a)):  # what held its place before it was registered
         if one.trait in REGISTERED and other.device == UNKNOWN:
             return one.trait
+        if one.trait is Trait.GLOBAL_RANK and isinstance(other.data, int):
+            return one.trait  # 0 where nothing is distributed
     if kind not in NAMED:
         return None
     either = a.kind is not b.kind or Trait.EITHER_CHOICE in (a.trait, b.trait)

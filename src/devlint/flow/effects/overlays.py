@@ -15,6 +15,7 @@ from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Origin, Val
 from devlint.flow.effects import frameworks
 from devlint.flow.effects.collectives import collective, init_process_group
 from devlint.flow.effects.distributions import distribution, divergence, draw, measure
+from devlint.flow.effects.global_ranks import RANKS
 from devlint.flow.effects.model_overlays import from_pretrained, quantization
 from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS
 from devlint.flow.effects.use import Overlay
@@ -42,6 +43,8 @@ def _device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         whole = Value(Kind.STRING, device, str(device))
         use_device(frame, second[0], whole, via="torch.device")
     else:  # it has an index
+        if second[1].kind is Kind.NUMBER:
+            use_device(frame, *second, via="torch.device")
         return Value(Kind.DEVICE, as_device(given[1]), trait=Trait.DEVICE_OF_TENSOR)
     trait = Trait.CHOICE if given[1].trait in CHOICES else None
     if given[1].kind is Kind.STRING and given[1].trait is Trait.BUILT:
@@ -253,6 +256,7 @@ def _composed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 OVERLAYS: Mapping[str, Overlay] = {
     **PYTHON_OVERLAYS,
+    **RANKS,
     "accelerator": frameworks.make,
     "children": _each(_child),
     "collective": collective,

@@ -144,7 +144,7 @@ def _string(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`str(device)` names the device still; `str(index)` is digits."""
     given = args.value((0,))
     if given.kind is Kind.NUMBER:
-        return Value(Kind.STRING, trait=Trait.DIGITS)
+        return Value(Kind.STRING, trait=Trait.DIGITS, trace=given.trace)
     of_tensor = given.trait is Trait.DEVICE_OF_TENSOR
     trait = Trait.TEXT_OF_DEVICE if of_tensor else Trait.BUILT
     return Value(Kind.STRING, as_device(given), trait=trait)

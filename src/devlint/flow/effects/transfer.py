@@ -187,7 +187,9 @@ def _read_on_host(use: Use) -> Value:
 def _read(use: Use) -> Value:
     if use.row.kind == "list":
         note_listed(use)
-    return plain(use.row)
+    given = use.args.value(use.row.of)
+    is_rank = given.trait is Trait.GLOBAL_RANK  # `int(os.environ["RANK"])`
+    return given.but(kind=result_kind(use.row)) if is_rank else plain(use.row)
 
 
 def _host_only(use: Use) -> Value:

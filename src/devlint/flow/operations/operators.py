@@ -52,7 +52,7 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
     if left.kind is Kind.STRING and node.op == "+":
         return _concatenated(left, right)
     if left.kind is Kind.STRING and node.op == "%":
-        return filled(left)
+        return filled(left, right)
     if left.kind is Kind.NUMBER and right.kind is Kind.NUMBER:
         arrivals.subtract(frame, node, left, right)
         return Value(Kind.NUMBER)
@@ -104,16 +104,17 @@ def _concatenated(left: Value, right: Value) -> Value:
     if digits and left.data in ("cuda", "mps", "xpu", "cpu"):
         return Value(Kind.STRING, data=f"{left.data}0", trait=Trait.BUILT)
     if isinstance(left.data, str) and left.data in ("cuda", "cuda:", "mps:", "xpu:"):
-        return Value(Kind.STRING, Known(left.data.rstrip(":")), trait=Trait.BUILT)
+        place = Known(left.data.rstrip(":"))
+        return Value(Kind.STRING, place, trait=Trait.BUILT, trace=right.trace)
     return Value(Kind.STRING)
 
 
-def filled(template: Value) -> Value:
+def filled(template: Value, given: Value) -> Value:
     """`"cuda:%d" % index` and `"cuda:{}".format(index)` name an accelerator, too."""
     text = template.data if isinstance(template.data, str) else ""
     kind, _, index = text.partition(":")
     if kind in ("cuda", "mps", "xpu") and _is_placeholder(index):
-        return Value(Kind.STRING, Known(kind), trait=Trait.BUILT)
+        return Value(Kind.STRING, Known(kind), trait=Trait.BUILT, trace=given.trace)
     return Value(Kind.STRING)
 
 

@@ -15,6 +15,8 @@ VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"
 """The variables by which a process is shown some of the devices only."""
 LOCAL_RANK = "LOCAL_RANK"
 """The variable that launchers set."""
+GLOBAL_RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+"""The variables that they set to the number of a process among those of all machines."""
 SETTERS = ("set_device", "set_device_index", "set_device_idx", "set_default_device")
 """How torch calls what chooses the current device of a process, for each kind of device."""
 _LENDERS = ("torch.cuda.device", "torch.accelerator.device_index")
