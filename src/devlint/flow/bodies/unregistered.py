@@ -37,8 +37,8 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
     parameters = inside.kind is Kind.TENSOR and inside.trait is Trait.PARAMETER
     if not parameters and inside.kind is not Kind.MODULE:
         return
-    held = [frame.object(each) for each in (*(found.items or ()), *found.entries.values(), inside)]
-    if not parameters and not any(each and holds_something(frame, each) for each in held):
+    held = [each for value in found.inside for each in frame.objects(value)]
+    if not parameters and not any(holds_something(frame, each) for each in held):
         return  # there is nothing to move
     statement, operand = stores[0]
     if parameters and all(map(is_part, _shown(operand.node))):
