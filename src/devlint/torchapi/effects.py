@@ -68,7 +68,7 @@ class Dims(str, Enum):
     DATA = "data"
     """As the data: 0-dimensional for a number, not for a list with something in it."""
     REDUCE = "reduce"
-    """0-dimensional when no `dim` (first argument after the tensor) is given."""
+    """0-dimensional when no `dim` is given."""
     SAME = "same"
     """As the receiver, or as the broadcast of the operands."""
     SQUEEZE = "squeeze"
@@ -109,6 +109,8 @@ class Row:
     parts_without: tuple[Arg, ...] = ()
     """It is such a tuple, each with dimensions, where this is left out (`where(mask)`)."""
     dims: Dims = Dims.UNKNOWN
+    dim: tuple[Arg, ...] = (0, "dim", "axis")
+    """The parameter with the dimensions that go, for `dims = "reduce"`."""
     size: tuple[Arg, ...] = (0, "size")
     """The parameter with the size, for `dims = "shape"`; -1 is the last positional one."""
     free_scalars: bool = True

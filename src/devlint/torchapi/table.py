@@ -53,7 +53,7 @@ _MOST_WILDCARDS = 10
 _SHOWN = 100
 """Characters of a wrong word that a message shows."""
 
-_PARAMETER = ("device", "like", "data", "of", "size", "generator", "parts_without")
+_PARAMETER = ("device", "like", "data", "of", "dim", "size", "generator", "parts_without")
 _PARAMETERS = ("operands", "cpu_only", "weights")
 _NAMES = ("submodules", "parts_with")
 _TYPES: dict[str, type] = {

@@ -134,7 +134,7 @@ def _by_data(args: Arguments, row: Row, known: Mapping[str, bool] | None) -> boo
 
 
 def _by_reduction(args: Arguments, row: Row, of: Value | None) -> bool | None:
-    given = args.find((0 if "self" in row.of else 1, "dim", "axis"))
+    given = args.find(row.dim)
     if given is None or given[1].kind is Kind.NONE:
         return None if args.unpacked else True
     node = given[0]
