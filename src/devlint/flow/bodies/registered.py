@@ -8,8 +8,8 @@ from dataclasses import replace
 from devlint.flow.bodies import unregistered
 from devlint.flow.bodies.functions import run_alone
 from devlint.flow.bodies.registrations import is_registered_elsewhere
-from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.lattice import THE_MODULE, UNKNOWN, Symbol, only_host
+from devlint.flow.domain.derivation import Sort, Step, steps
+from devlint.flow.domain.lattice import CPU, THE_MODULE, UNKNOWN, Symbol, only_host
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, NOTHING, Kind, Origin, Value
@@ -35,7 +35,11 @@ def register(info: ClassInfo, frame: Frame, this: Value) -> None:
     """Registered submodules, parameters and buffers are where the module is; tensors kept as
     plain attributes stay where they were made, modules in plain containers too."""
     entries: dict[str, Value] = {}
-    for name, value in frame.state.heap[this.data].entries.items():
+    held = frame.state.heap[this.data].entries
+    made_of = {_argument(each) for each in held.values() if is_registered(each)}
+    for name, value in held.items():
+        if _argument(value) in made_of - {None} and not is_registered(value):
+            value = value.but(device=CPU, origin=Origin.DEFAULT)  # where modules are made
         if value.kind.is_container:
             unregistered.tell(info, frame, name, value)
         if value.trait is Trait.PERHAPS:
@@ -46,6 +50,13 @@ def register(info: ClassInfo, frame: Frame, this: Value) -> None:
         entries[name] = remember(info, frame, name, value)
     frame.state.heap[this.data] = replace(frame.state.heap[this.data], entries=entries)
     place_parts(info, frame, this)
+
+
+def _argument(value: Value) -> ir.Node | None:
+    """What tells of a tensor that it is the constructor's argument, or is computed from that."""
+    if value.kind is not Kind.TENSOR or value.origin is not Origin.INPUT:
+        return None
+    return next((step.node for step in steps(value.trace)), None)
 
 
 def place_parts(info: ClassInfo, frame: Frame, this: Value) -> None:
