@@ -99,7 +99,8 @@ class Row:
     tensors: bool = False
     """With `cpu-only`: they take tensors, and no lists or numbers in their place."""
     to: str = ""
-    """move, create: the fixed device type ("cuda", "cpu"), whatever the default device is."""
+    """move, create: the fixed device type ("cuda", "cpu"), whatever the default device is.
+    construct of a module: "accelerator" for one that is on CUDA where that is available."""
     kind: str = "tensor"
     """The kind of the result, in the words of `flow.values.Kind`, lower case."""
     parts: bool = False
@@ -129,6 +130,10 @@ class Row:
     """construct, create: the result requires a gradient (`nn.Parameter`)."""
     parameters: bool = True
     """construct of a module: it has parameters or buffers of its own, so it lives on a device."""
+    beside: tuple[str, ...] = ()
+    """construct of a module: the functions of libraries that come with it, in a tuple."""
+    calls: bool = False
+    """A method of a library's module takes what a call of the module takes (`generate`)."""
     reduces: bool = False
     """construct of a module: a loss, which gives one number unless `reduction` says otherwise."""
     weights: tuple[tuple[Arg, ...], ...] = ()

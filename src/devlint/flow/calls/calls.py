@@ -235,9 +235,10 @@ def _call_method(
 def _is_call(frame: Frame, base: Value, attr: str) -> bool:
     """Whether a method takes a module's inputs as its call does. What was moved, or was called with
     what was, is a module by its `forward`."""
-    if attr == "update":
-        sources = [each.library_class for each in frame.objects(base)]
-        return bool(sources) and all(each.startswith("torchmetrics.") for each in sources)
+    sources = [each.library_class for each in frame.objects(base)]
+    rows = [frame.world.table.get(f"{each}.{attr}") if each else None for each in sources]
+    if rows and all(row is not None and row.calls for row in rows):
+        return True
     named = attr == "forward" or (attr == "generate" and base.kind is Kind.MODULE)
     return named and not _defines(frame, base, attr)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from devlint.flow.conditions import implications
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known
+from devlint.flow.domain.keys import CUDA_AVAILABLE
+from devlint.flow.domain.lattice import CPU, CUDA, UNKNOWN, Device, Guarded, Known, choose
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Fixed, Fixing
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
@@ -12,6 +13,7 @@ from devlint.flow.effects.use import Use, device_argument
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Bound
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import library_value
 from devlint.flow.operations import graphs
 from devlint.flow.operations.containers import lazily, pairs
 from devlint.flow.operations.dimensions import of_loss
@@ -146,14 +148,36 @@ def encoding_method(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) 
 
 
 def module(use: Use) -> Value:
-    """A module of a library's class: on the default device, or where its arguments put it."""
+    """A module of a library's class, and what comes with it."""
+    made = _module(use)
+    if not use.row.beside:
+        return made
+    items = (made, *map(library_value, use.row.beside))
+    return Value(Kind.TUPLE, data=use.frame.allocate((use.node, "beside"), Object(items=items)))
+
+
+def embeddings(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`model.encode(texts, convert_to_tensor=True)` gives a tensor where the model is; an array
+    where it isn't asked for one."""
+    if args.asks("convert_to_tensor") and args.receiver is not None:
+        there, told = frame.place(args.receiver[1]), frame.object(args.receiver[1])
+        trace = Step(Sort.OUTPUT, node, None if told is None else told.trace)
+        return Value(Kind.TENSOR, there, origin=Origin.FOLLOWS, scalar=False, trace=trace)
+    asked = args.unpacked or args.keyword("convert_to_tensor") is not None
+    return NOTHING if asked or args.keyword("convert_to_numpy") else Value(Kind.NDARRAY)
+
+
+def _module(use: Use) -> Value:
+    """It is on the default device, or where its arguments put it."""
     frame, row = use.frame, use.row
     device = device_argument(use)
     weights = [use.args.find(parameter) for parameter in row.weights]
     tensors = [given[1] for given in weights if given is not None and given[1].kind in TENSORS]
     holds = [row.parameters if given is None else given[1].data is not False for given in weights]
     holds_some = any(holds) if weights else row.parameters
-    if device is None:
+    if device is None and row.to:
+        device = choose(CUDA_AVAILABLE, CUDA, CPU)
+    elif device is None:
         device = frame.state.default if row.parameters and holds_some else UNKNOWN
         if tensors:  # a 0-dimensional weight may stay on the CPU
             shaped = row.dims is Dims.SOME or tensors[0].scalar is False

@@ -16,7 +16,7 @@ from devlint.flow.effects import frameworks
 from devlint.flow.effects.collectives import collective, init_process_group
 from devlint.flow.effects.distributions import distribution, divergence, draw, measure
 from devlint.flow.effects.global_ranks import RANKS
-from devlint.flow.effects.model_overlays import from_pretrained, quantization
+from devlint.flow.effects.model_overlays import embeddings, from_pretrained, quantization
 from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS
 from devlint.flow.effects.use import Overlay
 from devlint.flow.frames.arguments import Arguments
@@ -257,6 +257,7 @@ def _composed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 OVERLAYS: Mapping[str, Overlay] = {
     **PYTHON_OVERLAYS,
     **RANKS,
+    "embeddings": embeddings,
     "accelerator": frameworks.make,
     "children": _each(_child),
     "collective": collective,
