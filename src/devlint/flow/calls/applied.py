@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from devlint.flow.domain.lattice import only_host
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import End, join_ends
 from devlint.flow.domain.traits import Trait
@@ -168,4 +169,6 @@ def run_on_example(frame: Frame, node: ir.Call, args: Arguments, names: tuple[Ar
 
 def may_be_module(value: Value) -> bool:
     """Whether a call of it is that of a module, or of what is moved as one is."""
+    if value.trait is Trait.LOADED:  # on the host others may move it, who knows where
+        return not only_host(value.device)
     return value.kind in (Kind.MODULE, Kind.PLACED) or value.trait is Trait.IF_MODULE

@@ -129,7 +129,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return REFUSED
     wrappers = [each for each in objects if _hands_to_wrapper(frame, each, _DEEPEST)]
     self_moving = 0 < len(objects) == len(wrappers) or (info is None and is_given_device(args))
-    if value.trait is Trait.IF_MODULE:
+    if value.trait in (Trait.IF_MODULE, Trait.LOADED):
         value = value.but(kind=Kind.MODULE, data=None)
     place, buffers = frame.place(value), holds_buffers_only(frame, value)
     inputs = _given(frame, node, value, found, args)

@@ -109,7 +109,11 @@ def _load(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     given = args.find(row.device)
     if given is not None and given[1].kind in (Kind.STRING, Kind.DEVICE):
         device = use_device(frame, *given, via="map_location")
-        told = Step(Sort.WITH_DEVICE, node, device=device)
+        sort = Sort.PRETRAINED if device == CPU else Sort.PRETRAINED_NAMED
+        told = Step(sort, node, device=device)
+        if row.kind == "module":
+            found = Object(device=device, source=row.name, trace=told)
+            return Value(Kind.MODULE, data=frame.allocate(node, found))
         return Value(Kind.UNKNOWN, device, origin=Origin.MOVED, trait=Trait.LOADED, trace=told)
     return NOTHING
 
