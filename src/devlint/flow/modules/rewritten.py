@@ -17,9 +17,15 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.frames.world import World
 from devlint.flow.modules.placement import is_registered, place_module
-from devlint.flow.syntax.walk import first_parameter, names_in, nodes_of, self_attribute
+from devlint.flow.syntax.walk import (
+    first_parameter,
+    names_in,
+    nodes_of,
+    self_attribute,
+    targets,
+)
 from devlint.model import ir
-from devlint.model.trees import called, last_name
+from devlint.model.trees import called, descendants, last_name
 from devlint.policy import means
 
 
@@ -33,15 +39,30 @@ def forget_rewritten(
     """
     found = frame.state.heap[this.data]
     init, known = info.methods.get("__init__"), set(seen)
+    continued = info.once(_continued, info)
     stored = {
         name
         for method, scan in info.scans()
         if method is not init
-        for name in scan.self_items | (set() if method in known else scan.self_stores)
+        for name in scan.self_items | (set() if method in known else scan.self_stores - continued)
         if name in found.entries and _is_to_be_filled(frame, found.entries[name])
     }
     if stored:
         frame.state.heap[this.data] = found.without(stored)
+
+
+def _continued(info: ClassInfo) -> frozenset[str]:
+    """The attributes that each method but the constructor stores by what they were before, as
+    `out, self.state = self.rnn(x, self.state)` does: the first of them has the constructor's."""
+    continued, anew = set[str](), set[str]()
+    for _, method in info.all_methods():
+        this = first_parameter(method)
+        for node in nodes_of(method.body) if method.name != "__init__" else ():
+            read = descendants(node.value) if isinstance(node, ir.Assign) and node.value else ()
+            before = {self_attribute(each, this) for each in read}
+            for name in {self_attribute(each, this) for each in targets(node)} - {""}:
+                (continued if name in before else anew).add(name)
+    return frozenset(continued - anew)
 
 
 def _is_to_be_filled(frame: Frame, value: Value) -> bool:
