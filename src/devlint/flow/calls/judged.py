@@ -10,7 +10,7 @@ from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Symbol
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import Kind, Origin, Value
+from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
@@ -114,13 +114,16 @@ def _keep(frame: Frame, module: Value, info: ClassInfo) -> None:
     file tells of it; of a class of another file, the call does."""
     found = frame.object(module)
     if found is not None and not isinstance(module.data, frozenset):
-        entries = {name: _kept(info, name, value) for name, value in found.entries.items()}
+        entries = {name: _kept(frame, info, name, v) for name, v in found.entries.items()}
         if any(entries[name] is not value for name, value in found.entries.items()):
             frame.update(module, replace(found, entries=entries))
 
 
-def _kept(info: ClassInfo, name: str, value: Value) -> Value:
-    """A parameter that was moved is none any more: a rule of its own tells that."""
+def _kept(frame: Frame, info: ClassInfo, name: str, value: Value) -> Value:
+    """A parameter that was moved is none any more: a rule of its own tells that. Of what the class
+    was given, and hasn't made, only the call tells that it stays behind."""
     if value.kind is Kind.TENSOR and value.origin is Origin.MOVED and value.grad:
         return value.but(device=UNKNOWN)
-    return as_kept(info, name, value)
+    stores = frame.world.stores.get((info, name), ())
+    given = stores and not any(operand.origin in MADE for _, operand in stores)
+    return value if given else as_kept(info, name, value)
