@@ -10,7 +10,7 @@ from functools import cache, lru_cache, partial
 from devlint import policy
 from devlint.config.rulebook import Page, pages
 from devlint.flow.contexts import FROM_OUTSIDE, withheld
-from devlint.flow.domain.derivation import Sort, since_moved
+from devlint.flow.domain.derivation import MOVES, Sort
 from devlint.flow.facts import Context, DeviceUse, Elsewhere, Fact, Move, Operand
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.interpreter import interpret
@@ -181,9 +181,12 @@ def _derived(report: Report, fact: Fact, of_file: Iterable[str]) -> Report:
 
 def _sorts(part: object) -> Iterator[str]:
     if isinstance(part, Operand):
-        for step in since_moved(part.value.trace):
-            by_name = step.sort is Sort.HYPOTHESIS
-            yield f"policy.{step.name}" if by_name else step.sort.value
+        moved = max((at for at, step in enumerate(part.steps) if step.sort in MOVES), default=-1)
+        for at, step in enumerate(part.steps):
+            if step.sort is not Sort.HYPOTHESIS:
+                yield step.sort.value
+            elif at > moved:  # where it is by its name counts until somebody moves it
+                yield f"policy.{step.name}"
     elif isinstance(part, Context):
         yield from (f"policy.{row}" for row in part.by)
     elif isinstance(part, Hop):

@@ -198,14 +198,3 @@ def _until_moved(last: Step | None) -> Step | None:
     while step is not None and step.sort not in MOVES:
         step = step.before
     return last if step is None else step.before
-
-
-def since_moved(last: Step | None) -> list[Step]:
-    """The steps on which it hangs where something is, oldest first: those from the last move on
-    that says where to, whatever came before; all where there is none."""
-    found = steps(last)
-    moves = [at for at, step in enumerate(found) if step.sort in _ABSOLUTE]
-    return found[moves[-1] :] if moves else found
-
-
-_ABSOLUTE = MOVES - {Sort.MOVE_BESIDE}
