@@ -238,16 +238,21 @@ def subtract(frame: Frame, node: ir.Expr | ir.Stmt, left: Value, right: Value) -
     if left.trait is not Trait.EARLY_CLOCK or right.trait not in (Trait.CLOCK, Trait.EARLY_CLOCK):
         return
     if left.trace is not None and left.trace.before is not None:
-        if _spans_rounds(frame.loop, left.trace.node, right.trace):
+        if _spans_rounds(frame, left.trace.node, right.trace):
             return
         work = left.trace.before.node
         frame.record(EarlyClock(node, frame.context(), left.trace.node, work))
 
 
-def _spans_rounds(loop: ir.For | ir.While | None, end: ir.Node, start: Step | None) -> bool:
+def _spans_rounds(frame: Frame, end: ir.Node, start: Step | None) -> bool:
     """Whether a duration that ends in a loop began in an earlier round, or before the loop, and
     each round waits somewhere: what is still queued at the end was so at the beginning, or is a
     part of one round."""
+    function = frame.function
+    body = function.body if isinstance(function, ir.Function) else frame.file.body
+    loops = (each for each in nodes_of(body) if isinstance(each, (ir.For, ir.While)))
+    around = [each for each in loops if any(node is end for node in nodes_of(each.body))]
+    loop = max(around, key=first_row, default=None)
     if loop is None or not _waits(loop.body):
         return False
     inside = {each for each in nodes_of(loop.body) if first_row(each) < first_row(end)}
