@@ -113,6 +113,8 @@ def clash(odd: Operand, partner: Operand, context: Context) -> bool:
     pair = (odd, partner)
     if uneven(odd, partner) or any(o.origin in _OF_ATTRIBUTES for o in pair):
         return False
+    if _is_moved_to_meet(partner, odd):
+        return False
     if context.role is Role.DATA and not any(step.sort in MOVES for step in partner.steps):
         return False  # host code on purpose, that is given what nobody is seen to move
     if context.role is Role.MANAGED and any(o.origin is Origin.LOADED for o in pair):
@@ -131,6 +133,13 @@ def clash(odd: Operand, partner: Operand, context: Context) -> bool:
     # only a run can tell is most likely on the host there.
     absent = (CUDA_AVAILABLE, False) in found.when
     return not (absent and (not found.certain or any(is_cuda(o.device) for o in pair)))
+
+
+def _is_moved_to_meet(partner: Operand, odd: Operand) -> bool:
+    """Whether a move stands in the meeting itself, for the sake of something of which nothing else
+    tells where it is than that both came together: who writes so knows that it is there."""
+    moved = any(each.node is partner.node and each.sort in MOVES for each in partner.steps)
+    return moved and any(step.sort is Sort.BESIDE_MOVED for step in odd.steps)
 
 
 def _is_of_default(odd: Operand, when: tuple[tuple[str, bool], ...]) -> bool:
