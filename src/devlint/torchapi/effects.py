@@ -97,7 +97,8 @@ class Row:
     cpu_only: tuple[tuple[Arg, ...], ...] = ()
     """Parameters that must be on the CPU (`lengths` of pack_padded_sequence)."""
     tensors: bool = False
-    """With `cpu-only`: they take tensors, and no lists or numbers in their place."""
+    """With `cpu-only`: they take tensors, and no lists or numbers in their place. construct of a
+    data set: all that it is given are tensors, whose rows it gives where they are."""
     to: str = ""
     """move, create: the fixed device type ("cuda", "cpu"), whatever the default device is.
     construct of a module: "accelerator" for one that is on CUDA where that is available."""

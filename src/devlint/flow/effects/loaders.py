@@ -26,7 +26,7 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
         found = frame.object(value)
         if value.kind in TENSORS and frame.place(value) != CPU:
             device = frame.place(value)
-        elif value.kind is Kind.UNKNOWN and row.name == _OF_TENSORS:
+        elif value.kind is Kind.UNKNOWN and row.tensors:
             device = UNKNOWN
         elif value.kind is Kind.DATASET and found is not None and found.device != CPU:
             device = found.device
@@ -56,8 +56,6 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
     return Value(kind, data=frame.allocate(node, made), trace=told)
 
 
-_OF_TENSORS = "torch.utils.data.TensorDataset"
-"""What it is given are tensors, and it gives their rows where they are."""
 _COLLATE = (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY)
 
 
