@@ -58,8 +58,6 @@ def _assign(frame: Frame, node: ir.Assign) -> None:
         said = annotated(frame, node.annotation, value)
         loaded = value.trait is Trait.LOADED and said.kind is Kind.TENSOR
         value = as_loaded(value) if loaded else said
-    if value.kind is Kind.UNKNOWN and value.trait is Trait.SHAPE and len(node.targets) == 1:
-        value = NOTHING if isinstance(node.targets[0], ir.Display) else value
     if value.kind is Kind.UNKNOWN and _unpacks_size(frame, node):
         value = Value(Kind.UNKNOWN, trait=Trait.SHAPE)
     for target in node.targets:
