@@ -41,5 +41,7 @@ def test_nothing_meets_where_nothing_is_known_of_torch() -> None:
 
 def test_a_tensor_meets_no_size() -> None:
     for sizes in ("x.shape", "x.size()"):
-        text = f"import torch\nx = torch.ones(2, 3)\nn, c = {sizes}\nprint(x / n, torch.add(x, c))\n"
+        text = (
+            f"import torch\nx = torch.ones(2, 3)\nn, c = {sizes}\nprint(x / n, torch.add(x, c))\n"
+        )
         assert coverage(text) == Coverage()

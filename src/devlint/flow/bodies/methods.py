@@ -173,7 +173,8 @@ def _receiver(info: ClassInfo, around: Frame) -> Value:
 
 
 def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> Frame:
-    """The state in which methods run: what other methods store or move is joined in.
+    """The state in which methods run: what other methods store or move, its own and those of bases,
+    is joined in.
 
     `setup()` that moves the model runs before `train()`; so an attribute that one method moves
     is where that method leaves it, and where methods disagree, nobody knows. What a plain class is
@@ -186,9 +187,10 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
         place_parts(info, ready, this)
     before = ready.state.heap
     changed: dict[object, list[Object]] = {}
-    setups = [m for m in info.methods.values() if _sets_up(info, m)][:_SETUP_ROUNDS]
-    for method in setups:
-        ended = run_alone(info.closure_of(method), ready, this)
+    reached = (each for each in info.all_methods() if info.method(each[1].name) == each)
+    setups = [each for each in reached if _sets_up(info, *each)][:_SETUP_ROUNDS]
+    for owner, method in setups:
+        ended = run_alone(owner.closure_of(method), ready, this)
         for ref in ended.state.heap.written:
             found = ended.state.heap[ref]
             if method.name == "cuda":
@@ -199,8 +201,9 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
                 merged.state.heap[ref] = found
     for ref, ends in changed.items():
         merged.state.heap[ref] = _merge(info, before[ref], ends, ref == this.data)
-    stale.forget_devices(info, merged, this, setups)
-    forget_rewritten(info, merged, this, setups)
+    followed = [method for _, method in setups]
+    stale.forget_devices(info, merged, this, followed)
+    forget_rewritten(info, merged, this, followed)
     forget_tested(info, merged, this)
     forget_moved(info, merged, this)
     return merged
@@ -213,17 +216,17 @@ def _without_names(frame: Frame) -> State:
     return state
 
 
-def _sets_up(info: ClassInfo, method: ir.Function) -> bool:
-    """Whether a method stores or moves something that others find. What the constructor calls has
-    been followed there, and what comes after that call counts."""
+def _sets_up(info: ClassInfo, owner: ClassInfo, method: ir.Function) -> bool:
+    """Whether a method of a class or of its base stores or moves something that others find. What
+    constructors call has been followed there, and what comes after that call counts."""
     name = method.name
     if name in (*CONSTRUCTORS, "forward") or is_of_one_test(info, method):
         return False
-    if info.file.parts.get(name) is method:
+    if owner.file.parts.get(name) is method:
         return False  # it runs in what calls it
-    scan, init = info.file.scan(method), info.methods.get("__init__")
-    if init is not None and name in info.file.scan(init).self_calls:
+    if any(name in scan.self_calls for each, scan in info.scans() if each.name == "__init__"):
         return False
+    scan = owner.file.scan(method)
     return bool(scan.self_moves or scan.makes)
 
 

@@ -63,8 +63,19 @@ def undecided(frame: Frame, node: ir.Expr) -> ir.Expr:
 
 
 def _given_flag(frame: Frame, node: ir.Name) -> bool | None:
-    """Whether a parameter or a name of the running function counts as true here."""
-    return _truth(_own(frame, node.id))
+    """Whether a parameter or a name of the running function counts as true here. An object that a
+    call has passed does, unless its class may say otherwise."""
+    value = _own(frame, node.id)
+    if value is not None and frame.site and value.kind is Kind.INSTANCE and frame.object(value):
+        return _is_true_object(frame.class_of(value))
+    return _truth(value)
+
+
+def _is_true_object(info: ClassInfo | None) -> bool | None:
+    if info is None or info.is_open or any(map(info.method, ("__bool__", "__len__"))):
+        return None
+    plain = all(name.startswith(("typing.", "abc.")) for name in info.library_bases())
+    return True if plain else None
 
 
 def _own(frame: Frame, name: str) -> Value | None:

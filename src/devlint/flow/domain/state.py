@@ -173,10 +173,11 @@ class State:
             and self.besides == other.besides
         )
 
-    def bind(self, name: str, value: Value) -> None:
-        """Bind a name; what was known of `name.attr` goes with the old value."""
+    def bind(self, name: str, value: Value, is_same: bool = False) -> None:
+        """Bind a name; what was known of `name.attr` goes with the old value. `is_same`: it stands
+        for what has gone by that name already."""
         self.env[name] = value
-        if self.paths:
+        if self.paths and not is_same:
             below = (f"{name}.", f"{name}[")
             for path in [path for path in self.paths if path.startswith(below)]:
                 del self.paths[path]

@@ -70,7 +70,7 @@ def _of_loader(frame: Frame, value: Value, node: ir.Node | None) -> Value:
     return part_of_batch(loaded, WHOLE, Trait.MANAGED if placed else None)
 
 
-_MOST_ITEMS = 4
+_MOST_ITEMS, _MOST_NAMES = 4, 16
 """What is done to each isn't run one by one for more."""
 
 
@@ -89,9 +89,11 @@ _GONE_THROUGH = (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.INSTANCE)
 
 
 def are_one_by_one(items: tuple[Value, ...]) -> bool:
-    """Whether a body is run for each of some items: they are few, and none is a module. What is
-    done to one of several modules is done to each, which one report tells of all."""
-    few = 0 < len(items) <= _MOST_ITEMS
+    """Whether a body is run for each of some items: they are few, or not too many names, each of
+    which may stand for another attribute or entry; and none is a module. What is done to one of
+    several modules is done to each, which one report tells of all."""
+    names = all(each.kind is Kind.STRING and isinstance(each.data, str) for each in items)
+    few = 0 < len(items) <= (_MOST_NAMES if names else _MOST_ITEMS)
     return few and all(each.kind is not Kind.MODULE for each in items)
 
 
@@ -147,6 +149,7 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
     """Bind a name or unpack into several. Attributes and items are the statements' business; what
     a call gives has no name."""
     if isinstance(target, ir.Name):
+        is_same = isinstance(value.data, Path) and value.data.text == target.id
         loaded = value if value.trait is Trait.LOADED else None
         if value.kind is Kind.UNKNOWN:
             value = _as_used(frame, target.id, value if loaded is None else NOTHING)
@@ -159,7 +162,7 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
             value = value.but(device=as_device(path_value(local_name(frame, target.id))))
         if target.id in frame.globals and frame.file.guest is None:
             frame.file.names[target.id] = value
-        frame.state.bind(target.id, value)
+        frame.state.bind(target.id, value, is_same)
         record = frame.world.record
         if record is not None and frame.recording and record.covers(target):
             record.bind(target, frame.operand(target, value), frame.site)
@@ -240,7 +243,9 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
     if value.kind is Kind.TENSOR:
         return [value.but(scalar=None, data=None, trait=Trait.ELEMENT)] * count
     if found is not None and value.kind.is_container and value.kind is not Kind.DICT:
-        return [found.elements()] * count
+        part = found.elements()
+        several = part.kind is Kind.BATCH and part.trait is Trait.ELEMENT  # not rows of one tensor
+        return [part.but(trait=None) if several else part] * count
     if value.trait is Trait.MANAGED:
         return [value] * count
     if value.trait is Trait.SHAPE:

@@ -21,16 +21,17 @@ class Samples:
         self._lists: dict[str, set[str]] = {}
 
     def see(self, node: ir.Node) -> None:
-        """Look at a call (`collate_fn=self.pad`, `Compose([Pad(8), Flip()])`,
+        """Look at a call (`collate_fn=self.pad`, `Compose([Pad(8), flip])`, `Compose(Pad(8), flip)`,
         `steps.append(Flip())`, `compose.transforms.append(Flip())`) or at a list that is bound."""
         match node:
             case ir.Call(func=func, args=args):
                 for argument in args:
                     if argument.keyword == "collate_fn":
                         self._found.add(last_name(argument.value))
-                if last_name(func) == "Compose" and args:
-                    self._found |= _made(args[0].value)
-                    self._composed.add(last_name(args[0].value))
+                if last_name(func) == "Compose":
+                    for argument in args:
+                        self._found |= _made(argument.value)
+                    self._composed.update(last_name(each.value) for each in args[:1])
                 elif isinstance(func, ir.Attribute) and func.attr in _ADDING and args:
                     self._add(func.value, args[-1].value)
             case ir.Assign(targets=(ir.Name() as target,), value=ir.Display() as value):
@@ -52,9 +53,9 @@ _ADDING = ("append", "extend", "insert")
 
 
 def _made(node: ir.Expr) -> set[str]:
-    """`Pad`, of `Pad(8)` and of `[t.Pad(8)]`."""
+    """`Pad`, of `Pad(8)` and of `[t.Pad(8)]`; a function that is named itself, of `[pad]`."""
     items = node.items if isinstance(node, ir.Display) else (node,)
-    return {last_name(each.func) for each in items if isinstance(each, ir.Call)}
+    return {last_name(each.func if isinstance(each, ir.Call) else each) for each in items}
 
 
 def of_samples(body: ir.Body) -> set[str]:

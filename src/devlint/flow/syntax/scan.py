@@ -115,6 +115,16 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
     if isinstance(func, ir.Name):
         found.called.add(func.id)
         found.answers |= func.id in _CHANGES
+        match call:
+            case ir.Call(
+                func=ir.Name(id="setattr"),
+                args=(
+                    ir.Argument(value=ir.Name(id=owner)),
+                    _,
+                    ir.Argument(value=ir.Call(func=made)),
+                ),
+            ):
+                found.makes |= owner == this and _may_make(made)
     elif isinstance(func, ir.Attribute):
         owner = func.value.id if isinstance(func.value, ir.Name) else ""
         found.methods.add(func.attr)
