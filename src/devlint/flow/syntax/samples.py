@@ -21,7 +21,7 @@ class Samples:
         self._lists: dict[str, set[str]] = {}
 
     def see(self, node: ir.Node) -> None:
-        """Look at a call (`collate_fn=self.pad`, `Compose([Pad(8), flip])`, `Compose(Pad(8), flip)`,
+        """Look at a call (`collate_fn=self.pad`, `Compose([Pad(8), flip])`, `Compose(Pad(8))`,
         `steps.append(Flip())`, `compose.transforms.append(Flip())`) or at a list that is bound."""
         match node:
             case ir.Call(func=func, args=args):
