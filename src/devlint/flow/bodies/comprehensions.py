@@ -80,7 +80,7 @@ def comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     frame.state = frame.fork(outside)
     source = frame.evaluate(node.clauses[0].iter)
     items = unpacking.known_items(frame, source) if _is_plain(node) else ()
-    if unpacking.are_one_by_one(items):
+    if unpacking.are_one_by_one(frame, items):
         made = _of_each(frame, node, items)
     else:
         made = Object(element=_of_any(frame, node, source))

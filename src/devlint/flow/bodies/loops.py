@@ -38,7 +38,7 @@ def for_loop(frame: Frame, node: ir.For) -> None:
     source = frame.evaluate(node.iter)
     note_length(frame, source)
     items = unpacking.known_items(frame, source)
-    if unpacking.are_one_by_one(items):
+    if unpacking.are_one_by_one(frame, items):
         _run_each(frame, node, items)
         return
     element = unpacking.element_of(frame, source, node.iter)

@@ -12,7 +12,6 @@ from devlint.flow.frames.library import (
     asked_attribute,
     asked_types,
     dotted,
-    dotted_types,
     is_builtin,
     named_types,
 )
@@ -20,10 +19,10 @@ from devlint.model import ir
 
 
 def is_of_type(frame: Frame, node: ir.Expr) -> bool | None:
-    """What `isinstance(x, types)` gives for what a call has passed, a tensor is no array, and for
-    containers that are made here. Where a function runs on its own, what its parameters are is
-    guessed by what is done to them."""
-    subject, types = asked_types(frame, node) or (None, node)
+    """What `isinstance(x, types)` or `torch.is_tensor(x)` gives for what a call has passed, a
+    tensor is no array, and for containers that are made here. Where a function runs on its own,
+    what its parameters are is guessed by what is done to them."""
+    subject, names = named_types(frame, node) or (None, set[str]())
     match subject:
         case ir.Name(id=name):
             value = frame.look_up(name)
@@ -37,7 +36,6 @@ def is_of_type(frame: Frame, node: ir.Expr) -> bool | None:
         return None  # it is taken for one by what is done to it
     if not frame.site and (not value.kind.is_container or frame.object(value) is None):
         return None
-    names = dotted_types(frame, types)
     if _TYPES[value.kind] in names:
         return True
     return False if names <= set(_TYPES.values()) | _OTHERS else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
-from devlint.flow.effects import pinning, workers
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value
+from devlint.flow.effects import collation, pinning, workers
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
@@ -35,7 +35,7 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
         elif (info := frame.class_of(value)) is not None:
             device = UNKNOWN if _class_moves(info) or _holds_elsewhere(frame, value) else device
     collate = args.keyword("collate_fn")
-    collating = None if collate is None else _called(frame, collate[1])
+    collating = None if collate is None else collation.called(frame, collate[1])
     if collate is not None and collate[1].kind not in _COLLATE and collating is None:
         device = UNKNOWN
     parts: dict[str, Value] = {}
@@ -43,9 +43,8 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
         parts = _texts(frame, args) if collate is None else _lists(collate[1])
     told = Step(Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET, node)
     of = args.find((0, "dataset")) if kind is Kind.LOADER else None
-    batch = NOTHING
-    if collating is not None and device == CPU:
-        batch = _collated(frame, node, *collating, told)
+    yields = kind is Kind.LOADER and device == CPU
+    batch = collation.batch_of(frame, node, args, collating, told) if yields else NOTHING
     made = Object(
         device=device, items=of and (of[1],), entries=parts, element=batch, source=row.name,
         trace=told,
@@ -57,29 +56,6 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
 
 
 _COLLATE = (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY)
-
-
-def _called(frame: Frame, value: Value) -> tuple[Closure, tuple[Value, ...]] | None:
-    """The function of the project that a call of a value runs, and what it is given before all
-    else."""
-    if isinstance(value.data, Closure):
-        return value.data, ()
-    info = frame.class_of(value)
-    method = None if info is None else info.reached("__call__")
-    return None if method is None else (method, (value,))
-
-
-def _collated(
-    frame: Frame, node: ir.Call, collate: Closure, receiver: tuple[Value, ...], told: Step
-) -> Value:
-    """The object of the project that a function makes of samples of the host; NOTHING where it
-    makes no such object."""
-    sample = Value(Kind.BATCH, CPU, origin=Origin.LOADED, trace=told)
-    rows = Value(Kind.LIST, data=frame.allocate((node, "samples"), Object(element=sample)))
-    before, frame.expecting = frame.expecting, True
-    made = frame.world.invoke(frame, node, collate, [*receiver, rows], {})
-    frame.expecting = before
-    return made if made.kind is Kind.INSTANCE and frame.class_of(made) is not None else NOTHING
 
 
 def _holds_elsewhere(frame: Frame, data_set: Value) -> bool:

@@ -65,7 +65,7 @@ def _enumerate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if given is None:
         return NOTHING
     items = known_items(frame, given[1])
-    if args.count == 1 and unpacking.are_one_by_one(items):  # it is counted from zero
+    if args.count == 1 and unpacking.are_one_by_one(frame, items):  # it is counted from zero
         numbered = ((Value(Kind.NUMBER, data=at), item) for at, item in enumerate(items))
         return rows(frame, node, (Object(items=pair) for pair in numbered))
     return pairs(frame, node, Value(Kind.NUMBER), _yielded(frame, given))
@@ -86,7 +86,11 @@ def _zip(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         column = frame.allocate((node, "column"), Object(element=each))
         return lazily(frame, node, Object(element=Value(Kind.TUPLE, data=column)))
     sources = [known_items(frame, value) for _, value in args.positional()]
-    if not args.unpacked and sources and all(map(unpacking.are_one_by_one, sources)):
+    if (
+        not args.unpacked
+        and sources
+        and all(unpacking.are_one_by_one(frame, each) for each in sources)
+    ):
         return rows(frame, node, (Object(items=each) for each in zip(*sources, strict=False)))
     inside = tuple(_yielded(frame, given) for given in args.positional())
     each_row = frame.allocate((node, "row"), Object(items=inside))

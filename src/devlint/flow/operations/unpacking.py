@@ -60,14 +60,32 @@ def _of_loader(frame: Frame, value: Value, node: ir.Node | None) -> Value:
         trace = Step(Sort.LOADED, node, trace)
     if found.managed:
         return Value(Kind.UNKNOWN, trait=Trait.MANAGED)
-    made = frame.object(found.element)
-    if made is not None and node is not None and not placed:
-        return found.element.but(data=frame.allocate(node, made))  # each time another one
+    if frame.object(found.element) is not None and node is not None and not placed:
+        return _another(frame, (node,), found.element, trace)
     ref = (value.data if node is None else node, frame.site)
     lists = frozenset(name for name, part in found.entries.items() if part.kind is Kind.LIST)
     batch = Batch(frozenset((ref,)), frozenset(found.entries) - lists, lists)
     loaded = Value(Kind.BATCH, found.device, batch, Origin.LOADED, trace=trace)
     return part_of_batch(loaded, WHOLE, Trait.MANAGED if placed else None)
+
+
+def _another(frame: Frame, place: tuple[object, ...], value: Value, trace: Step | None) -> Value:
+    """What a loader yields each time: another object, or dict, with other parts."""
+    found = frame.object(value)
+    if found is None or value.kind is Kind.BATCH:
+        batch = Batch(frozenset(((place[0], frame.site),))) if value.kind is Kind.BATCH else None
+        return value.but(trace=trace, data=batch) if value.origin is Origin.LOADED else value
+    if value.kind.is_container:
+        entries = {
+            name: _another(frame, (*place, name), each, trace)
+            for name, each in found.entries.items()
+        }
+        items = found.items
+        if items is not None:
+            items = tuple(_another(frame, (*place, at), e, trace) for at, e in enumerate(items))
+        element = _another(frame, (*place, None), found.element, trace)
+        found = replace(found, entries=entries, items=items, element=element)
+    return value.but(data=frame.allocate(place, found))
 
 
 _MOST_ITEMS, _MOST_NAMES = 4, 16
@@ -88,13 +106,21 @@ _GONE_THROUGH = (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.INSTANCE)
 """What may have items; of objects those of a named tuple."""
 
 
-def are_one_by_one(items: tuple[Value, ...]) -> bool:
+def are_one_by_one(frame: Frame, items: tuple[Value, ...]) -> bool:
     """Whether a body is run for each of some items: they are few, or not too many names, each of
     which may stand for another attribute or entry; and none is a module. What is done to one of
     several modules is done to each, which one report tells of all."""
-    names = all(each.kind is Kind.STRING and isinstance(each.data, str) for each in items)
+    names = all(_is_name(frame, each) for each in items)
     few = 0 < len(items) <= (_MOST_NAMES if names else _MOST_ITEMS)
     return few and all(each.kind is not Kind.MODULE for each in items)
+
+
+def _is_name(frame: Frame, value: Value) -> bool:
+    """Whether it is a text that is known, or begins with one, as what `items()` gives does."""
+    found = frame.object(value) if value.kind is Kind.TUPLE else None
+    if found is not None and found.items:
+        value = found.items[0]
+    return value.kind is Kind.STRING and isinstance(value.data, str)
 
 
 def _of_iterator(frame: Frame, value: Value, node: ir.Node | None) -> Value:
