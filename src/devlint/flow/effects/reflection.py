@@ -53,6 +53,19 @@ def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
     return NONE
 
 
+def _field(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`dataclasses.field(default_factory=f)`: what `f` gives, but for an object of its own that
+    each one has."""
+    given = args.keyword("default")
+    if given is not None:
+        return given[1]
+    factory = args.keyword("default_factory")
+    if factory is None:
+        return NOTHING
+    made = frame.world.call(frame, node, *factory, Arguments(()))
+    return NOTHING if frame.object(made) is not None else made
+
+
 def _fields(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`dataclasses.fields(batch)`: objects that say what each field is called."""
     made = []
@@ -105,6 +118,7 @@ _TYPES = {Kind.LIST: "list", Kind.TUPLE: "tuple", Kind.DICT: "dict"}
 REFLECTION: Mapping[str, Overlay] = {
     "as_dict": _as_dict,
     "as_tuple": _as_tuple,
+    "field": _field,
     "fields": _fields,
     "getattr": _get_attribute,
     "setattr": _set_attribute,
