@@ -1,4 +1,4 @@
-"""DEV302: a tensor is moved and the result is thrown away."""
+"""DEV302: a tensor, or an object that holds some, is moved and the result is thrown away."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ from devlint.rules import rule
 @rule("discarded-move", on=Move)
 def discarded_move(move: Move) -> Iterator[Report]:
     receiver = move.receiver
+    if move.copies:
+        yield Report(
+            at=move.node,
+            message=f"the result of `{ir.render(move.node)}` is thrown away: `{move.method}` of "
+            f"`{receiver}` gives another object, and leaves this one where it is",
+            because=receiver.trace,
+            fix=_assignment(move),
+            help="assign the result",
+        )
     if not move.discarded or receiver.kind is not Kind.TENSOR:
         return
     if _is_made_here(receiver.node) or (move.method == "type" and not move.arguments):

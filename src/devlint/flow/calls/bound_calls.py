@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from devlint.flow.calls import gradients
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.library_calls import give_up
+from devlint.flow.domain.paths import Ref
+from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import moves, transfer
 from devlint.flow.effects.model_overlays import encoding_method
+from devlint.flow.facts import Move
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Bound, ClassInfo
 from devlint.flow.frames.frame import Frame
@@ -19,6 +23,7 @@ from devlint.flow.syntax.walk import is_static
 from devlint.model import ir
 from devlint.torchapi.effects import Effect
 
+_COPIES = ("to", "cuda", "cpu")
 SAME_MODULE = frozenset(
     "eval train float half double bfloat16 requires_grad_ share_memory apply type compile".split()
 )
@@ -56,9 +61,13 @@ def _below(frame: Frame, func: ir.Attribute) -> ClassInfo | None:
 def call_bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Value:
     """Call a method with its receiver."""
     if bound.closure is not None:
-        static = is_static(bound.closure.node)
-        receiver = None if static else bound.receiver
-        return call_function(frame, node, bound.closure, Arguments(args.all), receiver)
+        if is_static(bound.closure.node):
+            return call_function(frame, node, bound.closure, Arguments(args.all))
+        held = _held(frame, bound.receiver) if frame.discarded is node else None
+        made = call_function(frame, node, bound.closure, Arguments(args.all), bound.receiver)
+        if held and all(frame.state.heap[ref] is found for ref, found in held.items()):
+            _tell_lost(frame, node, bound, made)
+        return made
     arrivals.of_library(frame, bound.name, frame.world.table.get(bound.name))
     if gradients.is_about_gradients(bound):
         return gradients.called(frame, node, bound, args)
@@ -77,3 +86,45 @@ def call_bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Va
     if is_module and name in SAME_MODULE:
         return bound.receiver
     return transfer.apply(frame, node, row, args)
+
+
+def _held(frame: Frame, value: Value) -> dict[Ref, Object]:
+    """An object, and all that it holds."""
+    held: dict[Ref, Object] = {}
+    waiting = [value]
+    for each in waiting:
+        found = frame.state.heap.get(each.data)
+        if found is not None and each.data not in held:
+            held[each.data] = found
+            waiting += found.inside
+    return held
+
+
+def _tell_lost(frame: Frame, node: ir.Call, bound: Bound, made: Value) -> None:
+    """An object of the project that holds nothing but tensors and plain values has given another
+    one, on a device, and nobody takes that."""
+    receiver, func = bound.receiver, node.func
+    if not isinstance(func, ir.Attribute) or func.attr not in _COPIES or not frame.tells:
+        return
+    info = frame.class_of(receiver) if receiver.kind is Kind.INSTANCE else None
+    another = made.kind is Kind.INSTANCE and made.data != receiver.data
+    if info is None or not another or frame.class_of(made) is not info:
+        return
+    held = [each for found in _held(frame, receiver).values() for each in _contents(found)]
+    if any(each.kind in TENSORS for each in held) and not any(each.kind in _OPEN for each in held):
+        operand = frame.operand(func.value, receiver)
+        context, device = frame.context(), frame.place(made)
+        frame.record(
+            Move(node, context, operand, func.attr, None, device, discarded=True, copies=True)
+        )
+
+
+def _contents(found: Object) -> Iterator[Value]:
+    """What an object or a container is known to hold, and what stands for the rest of it."""
+    yield from (*(found.items or ()), *found.entries.values())
+    if found.items is None and not isinstance(found.source, ClassInfo):
+        yield found.element
+
+
+_OPEN = (Kind.UNKNOWN, Kind.PLACED, Kind.MODULE)
+"""What a move may change in place."""

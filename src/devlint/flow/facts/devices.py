@@ -38,6 +38,9 @@ class Move(Fact):
     passing: ir.For | None = None
     """The loop whose name the receiver is, where nothing reads that after a move that is
     discarded."""
+    copies: bool = False
+    """The receiver is an object of the project whose method gives another one and leaves it as it
+    is."""
 
 
 @dataclass(frozen=True, slots=True)
