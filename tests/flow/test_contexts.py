@@ -224,6 +224,41 @@ def test_attributes_that_another_file_places(
     assert lint(tmp_path, "trainer.py", {}, Settings(follow_imports=False, pedantic=True)) == FOUND
 
 
+@pytest.mark.parametrize(
+    ("patch", "found"),
+    [
+        ("nn.Module.device = property(where)", []),
+        ("setattr(nn.Module, 'device', property(where))", []),
+        ("nn.Module = Own", []),
+        ("patch(nn, 'Module', Own)", []),
+        ("getattr(nn, 'Module', None)", ["DEV303:9"]),
+        ("nn.Linear.device = property(where)", ["DEV303:9"]),
+        ("Own.device = property(where)", ["DEV303:9"]),
+    ],
+)
+def test_another_file_may_give_all_modules_a_device(
+    tmp_path: Path, patch: str, found: list[str]
+) -> None:
+    files = {
+        "model.py": """
+            from torch import nn
+
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.lin = nn.Linear(3, 3)
+                def forward(self, x):
+                    return self.lin(x.to(self.device))
+        """,
+        "patches.py": f"""
+            from torch import nn
+
+            {patch}
+        """,
+    }
+    assert lint(tmp_path, "model.py", files) == found
+
+
 def test_what_another_class_does_with_its_own_attribute(tmp_path: Path) -> None:
     other = """
         class Other:

@@ -10,6 +10,7 @@ from devlint.flow.calls.callers import is_edge
 from devlint.flow.domain.lattice import Symbol, is_place_of_argument, may_be_host, parameter_of
 from devlint.flow.domain.values import Kind
 from devlint.flow.facts import (
+    AttributeRead,
     Fact,
     Ignored,
     IgnoredDevice,
@@ -44,6 +45,9 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
         return HANDED_OVER if asked and project.hands_over(path, fact.function) else ""
     if isinstance(fact, SharedDevice):
         return CHOSEN if project.chooses_device(path, (*SETTERS, *VISIBLE)) else ""
+    if isinstance(fact, AttributeRead):
+        plain = fact.receiver.kind is Kind.MODULE and not fact.defined
+        return FROM_OUTSIDE if plain and project.places(path, "Module", False) else ""
     places = [each.device for each in met(fact) if isinstance(each.device, Symbol)]
     if places and project.runs_on_host(path):
         return OF_HOST_PROGRAM

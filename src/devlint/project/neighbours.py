@@ -37,6 +37,11 @@ _PLACED = re.compile(
 )
 """An attribute that seems to be bound, or moved; who calls its own object otherwise is asked more
 closely for nothing."""
+_CHANGED = re.compile(
+    rb"""\b([A-Z]\w*)(?=\.\w+\s*=(?!=)|\s*,\s*["']\w+["']\s*,)|,\s*["'](\w+)["']\s*,"""
+)
+"""A class that seems to be changed (`Module.device = `), or a name by which something is bound
+(`setattr(nn, "Module", Own)`)."""
 _IMPORT = re.compile(rb"^[ \t]*((?:from|import)\b[^#\n]*)", re.MULTILINE)
 _HASH = 0xFFFF_FFFF
 
@@ -188,6 +193,7 @@ class Neighbours(Finder):
         if kept is None or kept.version != seen:
             data = self._bytes(path)
             words, placed = set(_WORD.findall(data)), set(_PLACED.findall(data))
+            placed.update(filter(None, itertools.chain(*_CHANGED.findall(data))))
             kept = self._words[path] = _Words(seen, _hashes(words), _hashes(placed))
         return kept
 

@@ -46,12 +46,13 @@ def _holds_objects(frame: Frame, module: Value, depth: int) -> bool:
     )
 
 
-_DEEPEST = 2
+_DEEPEST = 3
 
 
 def _places(frame: Frame, value: Value, depth: int) -> Iterator[Device]:
-    """Where something is, or what it holds: a list of dicts of tensors."""
-    found = frame.object(value) if value.kind.is_container else None
+    """Where something is, or what it holds: a list of dicts of tensors, an object."""
+    holds = value.kind.is_container or value.kind is Kind.INSTANCE
+    found = frame.object(value) if holds else None
     if found is None:
         yield frame.place(value)
     elif depth:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from devlint.flow.syntax.scan import MOVES
 from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute, targets
 from devlint.model import ir
-from devlint.model.trees import dotted_name
+from devlint.model.trees import dotted_name, last_name
 from devlint.torchapi.spellings import is_class
 
 Done = tuple[str, bool]
@@ -16,7 +16,8 @@ Done = tuple[str, bool]
 
 def placed(module: ir.Module) -> frozenset[Done]:
     """The attributes that a file binds, or moves, on objects that aren't those of the running
-    method: `trainer.model = wrapped`, `trainer.model.cuda()`. What is a constant is in no place.
+    method: `trainer.model = wrapped`, `trainer.model.cuda()`, `patch(nn, "Module", Own)`; and the
+    classes that it changes: `nn.Module.device = property(...)`. What is a constant is in no place.
     """
     return frozenset(_placed(module.body))
 
@@ -42,9 +43,27 @@ def _of_node(node: ir.Node, own: str) -> Iterator[Done]:
             for target in targets(node):
                 if attr := _attribute(target, own):
                     yield attr, True
+                    yield from _changed(target)
         case ir.Call(func=ir.Attribute(value=moved, attr=move)) if move in MOVES:
             if attr := _attribute(moved, own):
                 yield attr, False
+        case ir.Call(
+            func=func,
+            args=(
+                ir.Argument(value=ir.Name() | ir.Attribute() as whole),
+                ir.Argument(value=ir.Constant(value=str(attr))),
+                ir.Argument(),
+                *_,
+            ),
+        ) if last_name(func) != "getattr":
+            yield attr, True
+            yield from _changed(ir.Attribute(whole, attr))
+
+
+def _changed(target: ir.Expr) -> Iterator[Done]:
+    """The class of which an attribute is bound."""
+    if isinstance(target, ir.Attribute) and is_class(dotted_name(target.value)):
+        yield last_name(target.value), True
 
 
 def _is_new(made: ir.Call) -> bool:
