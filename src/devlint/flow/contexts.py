@@ -47,7 +47,7 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
         return CHOSEN if project.chooses_device(path, (*SETTERS, *VISIBLE)) else ""
     if isinstance(fact, AttributeRead):
         plain = fact.receiver.kind is Kind.MODULE and not fact.defined
-        return FROM_OUTSIDE if plain and project.places(path, "Module", False) else ""
+        return FROM_OUTSIDE if plain and project.gives_modules(path, fact.attr) else ""
     places = [each.device for each in met(fact) if isinstance(each.device, Symbol)]
     if places and project.runs_on_host(path):
         return OF_HOST_PROGRAM

@@ -143,6 +143,13 @@ class Project(Followed):
         others = self._readable(each for each in naming[:MOST_CALLERS] if each != path)
         return any(name in each.samples for each in others)
 
+    def gives_modules(self, path: str, attr: str) -> bool:
+        """Whether a file of the project gives `nn.Module` an attribute of that name, or puts
+        another class in its place."""
+        files = self._naming(path, "Module", self._around.placing)[:MOST_CALLERS]
+        done = {("nn.Module", True), (f"Module.{attr}", True)}
+        return any(done & each.placed for each in self._readable(files))
+
     def places(self, path: str, attr: str, is_module: bool) -> bool:
         """Whether a file of the project binds an attribute of that name from outside of the object,
         or moves the module that it is."""

@@ -16,8 +16,9 @@ Done = tuple[str, bool]
 
 def placed(module: ir.Module) -> frozenset[Done]:
     """The attributes that a file binds, or moves, on objects that aren't those of the running
-    method: `trainer.model = wrapped`, `trainer.model.cuda()`, `patch(nn, "Module", Own)`; and the
-    classes that it changes: `nn.Module.device = property(...)`. What is a constant is in no place.
+    method: `trainer.model = wrapped`, `trainer.model.cuda()`, `setattr(trainer, "model", wrapped)`.
+    Also with the name before it, as `Module.device` and `nn.Module`, by whatever is called with
+    both: `patch(nn, "Module", Own)`. What is a constant is in no place.
     """
     return frozenset(_placed(module.body))
 
@@ -52,18 +53,19 @@ def _of_node(node: ir.Node, own: str) -> Iterator[Done]:
             args=(
                 ir.Argument(value=ir.Name() | ir.Attribute() as whole),
                 ir.Argument(value=ir.Constant(value=str(attr))),
-                ir.Argument(),
+                ir.Argument(value=given),
                 *_,
             ),
-        ) if last_name(func) != "getattr":
-            yield attr, True
+        ) if last_name(func) != "getattr" and not isinstance(given, ir.Constant):
+            if last_name(func) == "setattr":
+                yield attr, True
             yield from _changed(ir.Attribute(whole, attr))
 
 
 def _changed(target: ir.Expr) -> Iterator[Done]:
-    """The class of which an attribute is bound."""
-    if isinstance(target, ir.Attribute) and is_class(dotted_name(target.value)):
-        yield last_name(target.value), True
+    """What is bound of a class or of a module that has a name: `Module.device`, `nn.Module`."""
+    if isinstance(target, ir.Attribute) and (name := last_name(target.value)):
+        yield f"{name}.{target.attr}", True
 
 
 def _is_new(made: ir.Call) -> bool:
