@@ -140,7 +140,8 @@ def _carry(frame: Frame, inner: Frame, value: Value) -> None:
         return  # it is called by the name of another one
     for name in [name for name, held in inner.state.env.items() if held.data == value.data]:
         for path, held in inner.state.paths.items():
-            if path.startswith(f"{name}."):
+            is_somewhere = held.kind is not Kind.DEVICE or held.device != UNKNOWN
+            if path.startswith(f"{name}.") and is_somewhere:
                 frame.state.paths[text + path.removeprefix(name)] = held
 
 
