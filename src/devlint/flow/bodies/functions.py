@@ -82,7 +82,8 @@ def _run_here(
     state = State({}, Heap(frame.state.heap), known, frame.state.default)
     state.copies, state.busy = frame.state.copies, frame.state.busy
     if frame.state.paths:
-        state.paths = {path: held for path, held in frame.state.paths.items() if is_local(path)}
+        paths = frame.state.paths.items()
+        state.paths = {path: held for path, held in paths if is_part or is_local(path)}
     if is_part and frame.tells and isinstance(closure.node, ir.Function):
         frame.world.followed.add(closure.node)
     inner = Frame(
