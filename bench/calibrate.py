@@ -2,7 +2,7 @@
 
     python bench/calibrate.py
     python bench/calibrate.py --tried-on sample1   on this drawing of samples.toml
-    python bench/calibrate.py --write --hold-out sample11
+    python bench/calibrate.py --write --hold-out sample11 --hold-out sample12
                                                    fits it without a drawing that is to test it, and
                                                    puts the numbers into devlint's score.toml
     python bench/calibrate.py --draw docs/calibration.svg     and draw both trials: curve.py
