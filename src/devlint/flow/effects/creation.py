@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint.flow.conditions.narrow import narrow_to_array
-from devlint.flow.domain.derivation import Sort, Step, made
+from devlint.flow.domain.derivation import Sort, Step, made, steps
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.traits import Trait
@@ -107,7 +107,8 @@ _REGISTERED = {
 
 def _is_tensor(value: Value) -> bool:
     """Whether it is a tensor for sure, not an argument that is used as if it were one."""
-    return value.kind in TENSORS and value.origin is not Origin.INPUT
+    said = any(step.sort is Sort.ANNOTATION for step in steps(value.trace))
+    return value.kind in TENSORS and (said or value.origin is not Origin.INPUT)
 
 
 def _is_handed_on(frame: Frame, data: Given) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from devlint.flow.conditions.fallbacks import default_of
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.effects.use import Overlay
 from devlint.flow.frames.arguments import Arguments
@@ -37,7 +38,9 @@ def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
     if whole.kind is Kind.LIBRARY:
         return followed(frame, library_value(f"{whole.data}.{text}"), node)
     found = frame.object(whole) if whole.kind in (Kind.MODULE, Kind.INSTANCE) else None
-    return NOTHING if found is None else found.entries.get(text, NOTHING)
+    if found is not None and text in found.entries:
+        return found.entries[text]
+    return Value(Kind.DTYPE, trait=Trait.ANNOTATED) if text == "dtype" else NOTHING
 
 
 def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
