@@ -16,6 +16,7 @@ from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import containers, unpacking
+from devlint.flow.operations.yielded import part_of_any
 from devlint.model import ir
 
 _KINDS: Mapping[str, Kind] = {
@@ -61,7 +62,7 @@ def mapping(frame: Frame, node: ir.Mapping) -> Value:
                 if merged.items is None:
                     others.append(merged.element)
             else:  # it may override what stands before it
-                others.extend((*found.entries.values(), unpacking.part_of_any(value)))
+                others.extend((*found.entries.values(), part_of_any(value)))
                 found = Object()
             continue
         frame.evaluate(key)

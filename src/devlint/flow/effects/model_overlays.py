@@ -17,7 +17,7 @@ from devlint.flow.frames.library import library_value
 from devlint.flow.operations import graphs
 from devlint.flow.operations.containers import lazily, pairs
 from devlint.flow.operations.dimensions import of_loss
-from devlint.flow.operations.unpacking import part_of_encoding
+from devlint.flow.operations.yielded import part_of_encoding
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.torchapi.effects import Dims, Row

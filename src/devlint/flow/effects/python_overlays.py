@@ -22,7 +22,8 @@ from devlint.flow.frames.library import dotted, library_value
 from devlint.flow.operations import arrivals, unpacking
 from devlint.flow.operations.containers import lazily, pairs, rows
 from devlint.flow.operations.dimensions import note_length
-from devlint.flow.operations.unpacking import known_items, part_of_any
+from devlint.flow.operations.unpacking import known_items
+from devlint.flow.operations.yielded import part_of_any
 from devlint.model import ir
 from devlint.torchapi.effects import Row
 

@@ -35,7 +35,8 @@ from devlint.flow.operations.own_device import (
     note_plain,
     tells_own_place,
 )
-from devlint.flow.operations.unpacking import child_of, part_of_encoding
+from devlint.flow.operations.unpacking import child_of
+from devlint.flow.operations.yielded import part_of_encoding
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 from devlint.policy import means

@@ -21,7 +21,8 @@ from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, graphs, meet, siblings
-from devlint.flow.operations.unpacking import child_of, part_of_batch, part_of_encoding
+from devlint.flow.operations.unpacking import child_of
+from devlint.flow.operations.yielded import part_of_batch, part_of_encoding
 from devlint.model import ir
 
 # --- operators -----------------------------------------------------------------------------

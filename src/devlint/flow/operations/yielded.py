@@ -1,0 +1,77 @@
+"""What loaders and tokenizers yield, and its parts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint.flow.domain.derivation import Sort, Step
+from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Fixed, Trait
+from devlint.flow.domain.values import NOTHING, Batch, Kind, Origin, Value
+from devlint.flow.frames.arguments import Given
+from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.texts import WHOLE
+from devlint.model import ir
+
+
+def of_loader(frame: Frame, value: Value, node: ir.Node | None) -> Value:
+    """A batch, or a new object of the kind that a loader is known to yield."""
+    found = frame.object(value) or Object(value.device, trace=value.trace)
+    placed, trace = value.trait is Trait.MANAGED, found.trace
+    if node is not None and found.device != UNKNOWN and not placed:
+        trace = Step(Sort.LOADED, node, trace)
+    if found.managed:
+        return Value(Kind.UNKNOWN, trait=Trait.MANAGED)
+    if frame.object(found.element) is not None and node is not None and not placed:
+        return _another(frame, (node,), found.element, trace)
+    ref = (value.data if node is None else node, frame.site)
+    lists = frozenset(name for name, part in found.entries.items() if part.kind is Kind.LIST)
+    batch = Batch(frozenset((ref,)), frozenset(found.entries) - lists, lists)
+    loaded = Value(Kind.BATCH, found.device, batch, Origin.LOADED, trace=trace)
+    return part_of_batch(loaded, WHOLE, Trait.MANAGED if placed else None)
+
+
+def _another(frame: Frame, place: tuple[object, ...], value: Value, trace: Step | None) -> Value:
+    """What a loader yields each time: another object, or dict, with other parts."""
+    found = frame.object(value)
+    if found is None or value.kind is Kind.BATCH:
+        batch = Batch(frozenset(((place[0], frame.site),))) if value.kind is Kind.BATCH else None
+        return value.but(trace=trace, data=batch) if value.origin is Origin.LOADED else value
+    if value.kind.is_container:
+        entries = {
+            name: _another(frame, (*place, name), each, trace)
+            for name, each in found.entries.items()
+        }
+        items = found.items
+        if items is not None:
+            items = tuple(_another(frame, (*place, at), e, trace) for at, e in enumerate(items))
+        element = _another(frame, (*place, None), found.element, trace)
+        found = replace(found, entries=entries, items=items, element=element)
+    return value.but(data=frame.allocate(place, found))
+
+
+def part_of_batch(value: Value, key: object, trait: Trait | Fixed | None) -> Value:
+    """A part of what a loader yields; NOTHING where its data set gives text there."""
+    text = value.batch is not None and not value.trait and str(key) in value.batch.texts
+    return NOTHING if text else value.but(trait=trait)
+
+
+def part_of_any(value: Value) -> Value:
+    """What stands under any key of a batch that is a dict."""
+    if value.kind is not Kind.BATCH or (value.batch is not None and value.batch.texts):
+        return NOTHING
+    return value.but(scalar=None, data=value.batch)
+
+
+def part_of_encoding(frame: Frame, encoding: Given, key: object = None) -> Value:
+    """One of the tensors that a tokenizer has given, or what was stored in its place since."""
+    _, base = encoding
+    found = frame.object(base)
+    if found is not None and isinstance(key, str) and key in found.entries:
+        return found.entries[key]
+    if found is not None and found.entries and key is None:
+        return NOTHING  # any of them
+    return frame.operand(*encoding).value.but(
+        kind=Kind.TENSOR, device=frame.place(base), data=None, scalar=False
+    )
