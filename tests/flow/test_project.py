@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from devlint.config.settings import Settings
+from devlint.flow.bodies import functions
 from devlint.lint import check, check_source
 
 FOLLOWING = Settings(pedantic=True)
@@ -862,14 +864,130 @@ CHAIN = {
 }
 
 
-@pytest.mark.parametrize(("statements", "is_followed"), [(0, True), (16, False)])
-def test_short_functions_are_followed_far(tree: Tree, statements: int, is_followed: bool) -> None:
+@pytest.mark.parametrize(("statements", "is_told"), [(0, True), (16, False)])
+def test_what_goes_wrong_far_away_is_told_of_short_functions(
+    tree: Tree, statements: int, is_told: bool
+) -> None:
     tree.write(CHAIN)
     text = (tree.root / "problem.py").read_text()
     head = "def edges(self, net):\n"
     more = "".join(f"        x{number} = {number}\n" for number in range(statements))
     (tree.root / "problem.py").write_text(text.replace(head, head + more))
-    assert ("DEV202:10" in tree.lint("main.py")) == is_followed
+    assert ("DEV202:10" in tree.lint("main.py")) == is_told
+
+
+FAR = {
+    "first.py": """
+        from second import build
+
+        def setup(*args, **options):
+            return build(*args, **options)
+    """,
+    "second.py": """
+        from third import make
+
+        def build(*args, **options):
+            return make(*args, **options)
+    """,
+    "third.py": """
+        import torch
+        from torch import nn
+
+        def make({parameters}):
+            {more}
+            {body}
+    """,
+    "main.py": """
+        import torch
+        from first import setup
+
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        x = torch.ones(3, device=device)
+        made = setup({given})
+        print({meeting})
+    """,
+}
+
+
+def far(tree: Tree, parameters: str, body: str, given: str, meeting: str) -> list[str]:
+    """What is found in a script that calls a function of 20 statements, three files away."""
+    more = "\n            ".join(f"n{number} = {number}" for number in range(20))
+    third = FAR["third.py"].format(parameters=parameters, more=more, body=body)
+    main = FAR["main.py"].format(given=given, meeting=meeting)
+    tree.write({**FAR, "third.py": third, "main.py": main})
+    return tree.lint("main.py")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "body", "given", "meeting", "codes"),
+    [
+        pytest.param("n", "return torch.zeros(n)", "3", "made + x", ["DEV202:8"], id="made"),
+        pytest.param(
+            "n", "return nn.Linear(n, n).cuda()", "3", "made(torch.ones(3))", ["DEV201:8"],
+            id="a module",
+        ),
+        pytest.param(
+            "n, d", "return torch.zeros(n, device=d)", "3, device", "made + torch.ones(3)",
+            ["DEV202:8"], id="on the device that is given",
+        ),
+        pytest.param(
+            "n, d", "return torch.zeros(n, device=d)", "3, d=device", "made + x", [],
+            id="on the same device",
+        ),
+        pytest.param(
+            "n, d=None",
+            "return torch.zeros(n) if d is None else torch.zeros(n, device=d)",
+            "3", "made + x", ["DEV202:8"], id="nothing is given",
+        ),
+        pytest.param(
+            "n, d=None",
+            "return torch.zeros(n) if d is None else torch.zeros(n, device=d)",
+            "3, device", "made + x", [], id="something is given",
+        ),
+        pytest.param(
+            "n, x", "return torch.zeros(n, device=x.device)", "3, x", "made + torch.ones(3)",
+            ["DEV202:8"], id="where an argument is",
+        ),
+        pytest.param(
+            "x", "return x", "x", "made + torch.ones(3)", ["DEV202:8"], id="the argument",
+        ),
+        pytest.param(
+            "n, d", "return {'mask': torch.zeros(n, device=d)}", "3, device",
+            "made['mask'] + torch.ones(3)", ["DEV202:8"], id="in a dict",
+        ),
+        pytest.param(
+            "n, d", "return (nn.Linear(n, n).to(d), n)", "3, device",
+            "made[0](torch.ones(3))", ["DEV201:8"], id="a module in a tuple",
+        ),
+        pytest.param(
+            "n", "import os\n            on_host = bool(os.environ)\n"
+            "            return torch.zeros(n, device='cpu' if on_host else 'cuda')",
+            "3", "made + x", [], id="what it found out itself",
+        ),
+    ],
+)  # fmt: skip
+def test_long_functions_far_away_give_what_their_arguments_say(
+    tree: Tree, parameters: str, body: str, given: str, meeting: str, codes: list[str]
+) -> None:
+    assert far(tree, parameters, body, given, meeting) == codes
+
+
+def test_a_long_function_far_away_runs_once_for_all_calls(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, run = [], functions._run_here
+
+    def counted(frame: Any, node: Any, closure: Any, *rest: Any) -> Any:
+        runs.append(closure.name)
+        return run(frame, node, closure, *rest)
+
+    monkeypatch.setattr(functions, "_run_here", counted)
+    meeting = "setup(1, x) + setup(2, torch.ones(3, device='cpu'))"
+    assert far(tree, "n, x", "return torch.zeros(n, device=x.device)", "3, x", meeting) == [
+        "DEV202:8"
+    ]
+    assert runs.count("build") == 3
+    assert runs.count("make") == 1
 
 
 @pytest.mark.parametrize("statements", [0, 300])

@@ -1,5 +1,5 @@
-"""Which calls are followed: all but those that lead back to what is running, to long functions far
-away, or nowhere."""
+"""Which calls are followed: all but those that lead back to what is running, or nowhere; and which
+of them without what the call knows."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
 FAR = 2
-"""So many calls away, only short functions of other files are followed: a program that reaches all
-of a large project would run all of it."""
+"""So many calls away, a long function of another file runs without what its call knows: a program
+that reaches all of a large project would run all of it for each way that leads there."""
 _LONGEST_FAR = 15
-"""Statements of those."""
+"""Statements of a function that isn't long."""
 _MOST_RECURSIVE = 2
 """Of functions that call each other, no more are followed from one to the next."""
 _MOST_NESTED = 3
@@ -38,11 +38,16 @@ def can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> 
         return False
     if not around and closure.node in recursive and frame.nested() >= _MOST_RECURSIVE:
         return False
-    if isinstance(closure.node, ir.Lambda):
-        return True
-    is_far = closure.file is not frame.world.home and frame.depth >= FAR
-    is_long = is_far and closure.file.scan(closure.node).size > _LONGEST_FAR
-    return not is_long and not closure.node.is_async
+    return isinstance(closure.node, ir.Lambda) or not closure.node.is_async
+
+
+def runs_apart(frame: Frame, closure: Closure) -> bool:
+    """Whether a function runs without what its call knows: a long one far away, and all that such a
+    one calls."""
+    if isinstance(closure.node, ir.Lambda) or closure.file is frame.world.home:
+        return False
+    is_far = frame.depth >= FAR
+    return is_far and (frame.is_apart or closure.file.scan(closure.node).size > _LONGEST_FAR)
 
 
 def _goes_on_into_parts(around: list[Frame], closure: Closure, positional: list[Value]) -> bool:

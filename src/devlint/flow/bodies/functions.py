@@ -5,11 +5,12 @@ from __future__ import annotations
 from devlint.flow.bodies import returns
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import role_of
-from devlint.flow.bodies.following import can_be_followed, leads_nowhere
+from devlint.flow.bodies.following import can_be_followed, leads_nowhere, runs_apart
 from devlint.flow.bodies.parameters import assume_parameters, may_be_tensor
 from devlint.flow.bodies.reachable import left_behind
 from devlint.flow.bodies.statements import run
 from devlint.flow.bodies.summaries import entry_of, instantiate, summary_of
+from devlint.flow.bodies.terms import Terms, in_terms
 from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import before, required, starts_on_cuda
@@ -51,20 +52,45 @@ def invoke(
         positional = [_as_known(frame, value) for value in positional]
         keywords = {name: _as_known(frame, value) for name, value in keywords.items()}
     role = role_of(closure.name, closure.owner, frame.role, closure.file)
+    if runs_apart(frame, closure):
+        _forget(frame, closure, positional, keywords)
+        if returns.is_generator(closure):
+            return NOTHING
+        terms, positional, keywords = in_terms(frame, closure, positional, keywords)
+        return _by_summary(frame, node, closure, role, positional, keywords, terms)
     if is_part or not _has_summary(frame, closure):
         return _run_here(frame, node, closure, role, positional, keywords)[0]
-    entry = entry_of(frame, node, closure, role, positional, keywords)
+    return _by_summary(frame, node, closure, role, positional, keywords)
+
+
+def _by_summary(
+    frame: Frame,
+    node: ir.Expr,
+    closure: Closure,
+    role: Role,
+    positional: list[Value],
+    keywords: dict[str, Value],
+    terms: Terms | None = None,
+) -> Value:
+    """What a call gives by the summary of an earlier one, or of this one, which runs then. With
+    `terms`, the function runs apart."""
+    is_apart = terms is not None
+    entry = entry_of(frame, node, closure, role, positional, keywords, is_apart)
     summary = None if entry is None else frame.world.summaries.get(entry.key)
     if entry is not None and summary is not None and summary.answers(entry):
         frame.state.wait()
-        return _of_call(instantiate(summary, entry, frame), node)
+        return _of_call(instantiate(summary, entry, frame, terms), node)
     effects = frame.world.effects()
-    value, inner, left = _run_here(frame, node, closure, role, positional, keywords)
+    value, inner, left = _run_here(frame, node, closure, role, positional, keywords, is_apart)
+    if is_apart:
+        inner.state.paths = {}  # the names of what is unknown are its own
     if entry is not None and frame.world.effects() == effects and not inner.is_cut:
         summary = summary_of(entry, inner, value, left)
         if summary is not None:
             frame.world.summaries[entry.key] = summary
-    return value
+            if is_apart:
+                return _of_call(instantiate(summary, entry, frame, terms), node)
+    return NOTHING if is_apart else value
 
 
 def _run_here(
@@ -74,14 +100,15 @@ def _run_here(
     role: Role,
     positional: list[Value],
     keywords: dict[str, Value],
+    is_apart: bool = False,
 ) -> tuple[Value, Frame, list[Ref]]:
     """Run a function inside of a call: what it gives, the frame that it ran in, and what it has
     written of the objects that somebody can still find."""
-    is_part, known = frame.has_part(closure), frame.known_in(closure.file)
+    is_part, known = frame.has_part(closure), frame.known_in(closure.file, is_apart)
     frame.world.step(len(frame.state.heap))
     state = State({}, Heap(frame.state.heap), known, frame.state.default)
     state.copies, state.busy = frame.state.copies, frame.state.busy
-    if frame.state.paths:
+    if frame.state.paths and not is_apart:
         paths = frame.state.paths.items()
         state.paths = {path: held for path, held in paths if is_part or is_local(path)}
     if is_part and frame.tells and isinstance(closure.node, ir.Function):
@@ -89,8 +116,9 @@ def _run_here(
     inner = Frame(
         frame.world, closure.file, state, closure.node,
         frame.qualname if is_part else closure.qualname, role, closure.owner,
-        closure.scopes, guard=frame.guard, recording=frame.recording,
-        caller=frame, site=(*frame.site, node), is_alone=is_part,
+        closure.scopes, guard=frame.guard,
+        recording=frame.recording and not is_apart, caller=frame, site=(*frame.site, node),
+        is_apart=is_apart, is_alone=is_part,
         depth=frame.depth + (not is_part),
     )  # fmt: skip
     unpacking.bind_parameters(

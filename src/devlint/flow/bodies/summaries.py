@@ -13,6 +13,7 @@ from typing import Any
 
 from devlint.flow.bodies.following import FAR
 from devlint.flow.bodies.reachable import HOLDERS
+from devlint.flow.bodies.terms import Terms
 from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.lattice import Device
 from devlint.flow.domain.paths import Ref
@@ -66,6 +67,7 @@ def entry_of(
     role: Role,
     positional: list[Value],
     keywords: dict[str, Value],
+    is_apart: bool = False,
 ) -> Entry | None:
     """What a call brings, with what the function sees around it; None where that is too much."""
     reading = _Reading(frame.state.heap)
@@ -79,7 +81,7 @@ def entry_of(
     is_own = closure.file is frame.world.home
     context = (
         role, frame.guard if is_own else None, frame.state.default,
-        frozenset(frame.known_in(closure.file).items()),
+        frozenset(frame.known_in(closure.file, is_apart).items()),
         made, min(frame.depth, FAR), frame.nested(),
         _TELLING & {each.name for each in frame.chain()},
     )  # fmt: skip
@@ -128,8 +130,9 @@ def summary_of(entry: Entry, inner: Frame, value: Value, left: list[Ref]) -> Sum
 _ELSEWHERE = (ir.Name("", None),)
 
 
-def instantiate(summary: Summary, entry: Entry, frame: Frame) -> Value:
-    """Do in a frame what a summary says, with what this call brings."""
+def instantiate(summary: Summary, entry: Entry, frame: Frame, terms: Terms | None = None) -> Value:
+    """Do in a frame what a summary says, with what this call brings. `terms` are those of a
+    function that has run apart."""
     old = summary.entry
     refs = dict(zip(old.refs, entry.refs, strict=True))
     given = {
@@ -137,7 +140,7 @@ def instantiate(summary: Summary, entry: Entry, frame: Frame) -> Value:
         for one, other in zip(old.traces, entry.traces, strict=True)
         if one is not None and other is not one
     }
-    moving = _Moving(refs, given, old.site, entry.site)
+    moving = _Moving(refs, given, old.site, entry.site, terms)
     inside = sum(len(found.inside) for _, found in summary.written)
     frame.world.step(len(entry.traces) + inside)
     for ref, found in summary.written:
@@ -228,8 +231,11 @@ class _Moving:
     traces: Mapping[int, Step | None]
     old: Site
     new: Site
+    terms: Terms | None = None
 
     def value(self, value: Value) -> Value:
+        if self.terms is not None:
+            value = self.terms.value(value)
         data, trace = self.thing(value.data), self.trace(value.trace)
         if data is value.data and trace is value.trace:
             return value
@@ -238,6 +244,7 @@ class _Moving:
     def content(self, found: Object) -> Object:
         return replace(
             found,
+            device=found.device if self.terms is None else self.terms.device(found.device),
             items=None if found.items is None else tuple(map(self.value, found.items)),
             entries={name: self.value(each) for name, each in found.entries.items()},
             element=self.value(found.element),

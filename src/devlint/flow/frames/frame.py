@@ -52,6 +52,8 @@ class Frame:
     site: tuple[ir.Node, ...] = ()
     depth: int = 0
     """How many calls have led here, but for those of parts."""
+    is_apart: bool = False
+    """It doesn't know what it was called with: symbols stand for that."""
     is_alone: bool = True
     """It runs on its own, or is a part of what does."""
     is_cut: bool = False
@@ -109,10 +111,11 @@ class Frame:
         self.world.step(len(state.env) + len(state.heap) + len(state.known))
         return state.fork()
 
-    def known_in(self, file: File) -> dict[str, bool]:
-        """The conditions that are settled here, as far as they mean the same in another file."""
+    def known_in(self, file: File, is_apart: bool = False) -> dict[str, bool]:
+        """The conditions that are settled here, as far as they mean the same in another file, or in
+        a function that runs apart."""
         known = self.state.known
-        if file is self.file:  # the types of names are those of this function
+        if file is self.file and not is_apart:  # the types of names are those of this function
             return {key: holds for key, holds in known.items() if "isinstance(" not in key}
         return {key: holds for key, holds in known.items() if key in _MEANS_THE_SAME}
 
