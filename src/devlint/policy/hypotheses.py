@@ -19,7 +19,7 @@ OF = frozenset((
 the whole of it as it is written."""
 MEANINGS = frozenset((
     "a-device", "about-devices", "accelerate", "accelerator-flag", "batch", "class", "collator",
-    "counter", "data", "device", "device-index", "device-or-index", "dtype", "for-cuda",
+    "composes", "counter", "data", "device", "device-index", "device-or-index", "dtype", "for-cuda",
     "goes-to-device", "host", "host-flag", "host-number", "index", "loader", "local-rank",
     "looks-up", "loss", "mixin", "model", "module", "namespace", "no-tensor", "one-thing",
     "pipeline", "sampler", "scheduler", "set-up", "skips", "speaks-of-devices", "tensor",

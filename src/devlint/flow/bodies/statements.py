@@ -91,7 +91,6 @@ def store(
             value = _loader_by_name(frame, target, value, statement.value)
         unpacking.bind(frame, target, value)
     elif isinstance(target, ir.Attribute):
-        value = NOTHING if value.trait is Trait.LOADED else value
         stores.store(frame, target, value, statement or ir.Evaluate(target))
     elif isinstance(target, ir.Subscript):
         _store_item(frame, target, value, statement)

@@ -23,6 +23,7 @@ from devlint.flow.domain.values import (
     Kind,
     OneOf,
     Value,
+    as_loaded,
     as_tensor,
 )
 from devlint.flow.effects import frameworks, moves, transfer
@@ -39,6 +40,7 @@ from devlint.flow.modules.constructed import Typed
 from devlint.flow.modules.placement import give_away
 from devlint.flow.operations import arrivals, attributes, batches, containers
 from devlint.flow.operations.operators import filled
+from devlint.flow.syntax.scan import TENSORS_ALONE_HAVE
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 
@@ -152,6 +154,8 @@ def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Val
     """`base.attr(...)` on anything but a library."""
     if base.trait is Trait.PERHAPS and frame.world.table.get(f"torch.Tensor.{func.attr}"):
         base = as_tensor(base)
+    elif func.attr in TENSORS_ALONE_HAVE:
+        base = as_loaded(base)
     args = arguments(frame, node, (func.value, base))
     return _seen(frame, func, _call_method(frame, node, func, base, args), args)
 
@@ -291,7 +295,9 @@ def _unknown_method(
     if is_same and (not args.all or attr in ("train", "requires_grad_")):
         return base
     if attr in _ONLY_TENSORS and not isinstance(path, Typed):
-        args = replace(args, receiver=(func.value, given_tensor(path, Sort.TENSOR_BY_USE, node)))
+        loaded = base.trait is Trait.LOADED
+        of = as_loaded(base) if loaded else given_tensor(path, Sort.TENSOR_BY_USE, node)
+        args = replace(args, receiver=(func.value, of))
         return transfer.named(frame, node, f"torch.Tensor.{attr}", args)
     if attr == "forward":
         return call_value(frame, node, func.value, base, Arguments(args.all))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import REGISTERED, Fixed, Trait
-from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value, with_gradient
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value, as_loaded, with_gradient
 from devlint.flow.effects import pinning
 from devlint.flow.effects.creation import tensor_like
 from devlint.flow.effects.use import Use, parts, plain, result_kind
@@ -37,13 +37,15 @@ def keep(use: Use) -> Value:
     value, kind = of[1], result_kind(row)
     if row.managed:
         return NOTHING
+    if kind is Kind.TENSOR and row.name.startswith("torch.") and use.args.receiver is None:
+        value = as_loaded(value)
     if value.kind is Kind.MODULE or (kind is Kind.MODULE and value.kind is Kind.UNKNOWN):
         wrapped = isinstance(value.trait, Fixed) and use.args.receiver is None
         return value.but(trait=None) if wrapped else value  # a wrapper has methods of its own
     if value.kind in TENSORS:
         if kind is Kind.BATCH:
             return _of_tensor(use, of).but(kind=kind)  # a sequence that is packed
-        return _of_tensor(use, of) if kind is Kind.TENSOR else plain(row)
+        return _of_tensor(use, (of[0], value)) if kind is Kind.TENSOR else plain(row)
     if row.name == "torch.nn.Parameter":
         return Value(Kind.TENSOR, UNKNOWN, grad=True, trait=Trait.PARAMETER)
     if value.kind is Kind.UNKNOWN:

@@ -164,7 +164,7 @@ def _beside(use: Use) -> Value:
 
 
 def _index(use: Use) -> Value:
-    arguments = operands(use, use.row.operands)
+    arguments = [(node, as_loaded(value)) for node, value in operands(use, use.row.operands)]
     if not arguments:
         return NOTHING
     meet.index(use.frame, use.node, arguments[0], arguments[1:])

@@ -14,6 +14,7 @@ from devlint.flow.domain.values import (
     TENSORS,
     Kind,
     Value,
+    as_loaded,
     as_tensor,
 )
 from devlint.flow.facts import Comparison
@@ -204,6 +205,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
     """`base[index]`, read."""
     if base.trait is Trait.PERHAPS and index.kind in TENSORS:
         base = as_tensor(base)
+    elif _keeps_dimensions(index):
+        base = as_loaded(base)
     if arrivals.watches(frame):
         arrivals.by_index(frame, base, index_parts(frame, node.index, index))
     kind = base.kind

@@ -8,7 +8,7 @@ from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path, identity
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import Kind, Origin, Value, with_gradient
+from devlint.flow.domain.values import NOTHING, Kind, Origin, Value, with_gradient
 from devlint.flow.facts import AttributeWrite
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
@@ -25,6 +25,8 @@ def store(
 ) -> None:
     """`base.attr = value`."""
     base = frame.evaluate(node.value)
+    if base.kind is Kind.MODULE and value.trait is Trait.LOADED:
+        value = NOTHING  # a parameter or a module that was in a file goes with it
     if node.attr == "data" and isinstance(node.value, ir.Attribute):
         _fill_by_hand(frame, frame.evaluate(node.value.value), value)
     if node.attr == "data" and base.kind is Kind.TENSOR:  # the tensor itself takes the new place

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import last_name
+from devlint.policy import means
 
 
 class Samples:
@@ -28,7 +29,7 @@ class Samples:
                 for argument in args:
                     if argument.keyword == "collate_fn":
                         self._found.add(last_name(argument.value))
-                if last_name(func) == "Compose":
+                if means("composes", last_name(func), "function"):
                     for argument in args:
                         self._found |= _made(argument.value)
                     self._composed.update(last_name(each.value) for each in args[:1])
