@@ -31,6 +31,9 @@ def test_names_and_many_steps_are_weak_whatever_else_is_known() -> None:
     in_tests = f"{score.FILE}files-of-tests"
     assert score.evidence((*few, in_tests)) == "by-annotation"
     assert score.evidence((*few, Sort.OUTPUT.value)) == "by-many-steps"
+    stated = (Sort.OUTPUT.value, Sort.MADE_BY_CALL.value, *few[1:])
+    assert len(stated) == 5
+    assert score.evidence(stated) == "stated"
     assert score.evidence((Sort.DEFAULT.value, "policy.loaders")) == "by-name"
     assert score.evidence((*few, Sort.OUTPUT.value, "policy.loaders")) == "by-name"
 

@@ -36,7 +36,10 @@ FILE = "file."
 NAME = "policy."
 """The same of a row that takes a name for a convention."""
 _MANY = 5
-"""Sorts of steps: of findings that rest on so many, few were true, whatever the sorts."""
+"""Sorts of steps: of findings that rest on so many, some of them assumed, few were true."""
+_ASSUMED = ("context.", "contract.", "convention.", "join.")
+"""How the sorts begin of steps that the program doesn't state: what callers give, what annotations
+promise, customs of PyTorch's users, and what one of several paths leaves."""
 _EVIDENCE = (
     (Sort.JOIN, "decided"),
     (Sort.MOVE_HOST, "decided"),
@@ -48,11 +51,12 @@ _EVIDENCE = (
 
 def evidence(sorts: Collection[str]) -> str:
     """What a finding rests on most weakly, by the sorts of steps that it is derived by. A name may
-    stand for something else, and each step may be wrong; whoever brings something to the host, or
-    decides where it is, mostly knows what is there."""
+    stand for something else, and each step that is assumed may be wrong; whoever brings something
+    to the host, or decides where it is, mostly knows what is there."""
     if any(each.startswith(NAME) for each in sorts):
         return "by-name"
-    if sum(not each.startswith(FILE) for each in sorts) >= _MANY:
+    is_long = sum(not each.startswith(FILE) for each in sorts) >= _MANY
+    if is_long and any(each.startswith(_ASSUMED) for each in sorts):
         return "by-many-steps"
     return next((name for sort, name in _EVIDENCE if sort.value in sorts), "stated")
 
