@@ -1,8 +1,8 @@
-"""DEV103: "cuda" as a device, with no choice."""
+"""DEV103: "cuda", "mps" or "xpu" as a device, with no choice."""
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import CUDA, BuiltQuestion, DeviceUse, Guard
+from devlint.flow.facts import BuiltQuestion, DeviceUse, Guard, Known
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, replace
@@ -11,22 +11,28 @@ from devlint.rules._remedies import on_chosen
 
 _REPLACED = frozenset({"to", "device", "map_location"})
 """Where a string stands for a device and nothing else."""
+_ASKED = {"cuda": "torch.cuda", "mps": "torch.backends.mps", "xpu": "torch.xpu"}
+"""The accelerators that come with PyTorch, and what is asked whether there is one."""
 
 
 @rule("hardcoded-cuda-device", on=DeviceUse)
 def hardcoded_cuda_device(use: DeviceUse) -> Iterator[Report]:
     # Only where the string is written, not again where a variable brings it; DEV107 has autocast.
-    if use.parsed != CUDA or use.via == "autocast" or not isinstance(use.node, ir.Constant):
+    device = use.parsed
+    if not isinstance(device, Known) or device.index is not None or device.type not in _ASKED:
+        return
+    if use.via == "autocast" or not isinstance(use.node, ir.Constant):
         return
     if use.choice or use.context.guard is not Guard.NONE:
         return
     if use.via == "default":
-        message = 'the default is "cuda" whether or not CUDA is available'
+        message = f'the default is "{device}" whether or not {device.type.upper()} is available'
         remedy = "make the default None and choose inside, or let the caller say"
     else:
-        message = 'the device is "cuda" whether or not CUDA is available'
+        message = f'the device is "{device}" whether or not {device.type.upper()} is available'
+        asked = f"{_ASKED[device.type]}.is_available()"
         remedy = (
-            'choose once, `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`, '
+            f'choose once, `device = torch.device("{device}" if {asked} else "cpu")`, '
             "and use `device`"
         )
     fix = None

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import ApiCall, Kind, Known, Move, Operand, Trait
+from devlint.flow.facts import (
+    ApiCall,
+    Kind,
+    Known,
+    Move,
+    Operand,
+    Trait,
+    is_misspelled_flag,
+)
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, insert_after, insert_before, replace, replace_tail
@@ -102,6 +110,20 @@ def wrong_argument_of_cuda(move: Move) -> Iterator[Report]:
             fix=_use_to(move.node),
             help=f"write `.to({operand})`",
         )
+
+
+@rule("wrong-move-argument", on=Move)
+def misspelled_flag(move: Move) -> Iterator[Report]:
+    """`x.to(device, nonblocking=True)`, whatever `x` is: only PyTorch has such a flag."""
+    if move.receiver.kind is not Kind.UNKNOWN:
+        return
+    for argument, _ in move.arguments:
+        if is_misspelled_flag(argument.keyword):
+            yield Report(
+                at=argument,
+                message=f"`.{move.method}()` has no parameter `{argument.keyword}`",
+                help="the flag is called `non_blocking`",
+            )
 
 
 @rule("wrong-move-argument", on=ApiCall)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.devices.dropped import parameter_of, record, tell_dropped
+from devlint.flow.devices.named import string_value
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument, names_accelerator
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.domain.wording import hop
 from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Ignored, Move
-from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
@@ -115,12 +116,41 @@ def _instead(frame: Frame, name: str, mark: int) -> tuple[Hop, ...]:
     settled = [(fact, hop) for fact in facts for hop in _of_fact(frame, fact, name)]
     used = [hop for fact, hop in settled if isinstance(fact, DeviceUse)]
     told = [hop for fact, hop in settled if not isinstance(fact, DeviceUse)]
-    done = [*(told or used[:1]), *_returned(frame)]
+    done = [*(told or used[:1] or _handed_on(frame)), *_returned(frame)]
     first = {hop.node: hop for hop in reversed(done)}
     return tuple(first.values())[::-1][:_MOST_HOPS]
 
 
 _MOST_HOPS = 3
+
+
+def _handed_on(frame: Frame) -> Iterator[Hop]:
+    """Devices that are written where a function or a class of the project, or one that isn't known,
+    is called with one: `build(n, device="cuda")`."""
+    body = frame.function.body if isinstance(frame.function, ir.Function) else ()
+    for node in nodes_of(body):
+        if isinstance(node, ir.Call):
+            for name, given in _by_name(frame, node):
+                if isinstance(given, ir.Constant) and isinstance(given.value, str):
+                    device = string_value(frame, given.value).device
+                    if names_accelerator(device) and means("device", name, "parameter"):
+                        yield Hop(given, f"{device} is used here")
+
+
+def _by_name(frame: Frame, node: ir.Call) -> Iterator[tuple[str, ir.Expr]]:
+    """The arguments of a call with the names of the parameters that take them, where these are
+    known."""
+    value = frame.look_up(node.func.id) if isinstance(node.func, ir.Name) else None
+    closure = value.data if value is not None else None
+    params = closure.node.params if isinstance(closure, Closure) else ()
+    names = [each.name for each in params if each.kind == "positional"]
+    for position, argument in enumerate(node.args):
+        if argument.star:
+            return
+        if argument.keyword is not None:
+            yield argument.keyword, argument.value
+        elif position < len(names):
+            yield names[position], argument.value
 
 
 def _returned(frame: Frame) -> Iterator[Hop]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from devlint.flow.devices.dropped import note_unbound
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.devicestring import Misspelling, parse, spells_device
+from devlint.flow.domain.keys import DEVICE_ASKED
 from devlint.flow.domain.lattice import UNKNOWN, Device, Known
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.traits import CHOICES, Trait
@@ -53,7 +54,8 @@ def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
     elif value.kind is Kind.NUMBER:
         device = UNKNOWN
     if frame.tells and not _is_counted(frame) and (problem or not frame.comparing):
-        operand, choice = frame.operand(literal, value), value.trait in CHOICES
+        operand = frame.operand(literal, value)
+        choice = value.trait in CHOICES or _is_chosen(frame, parsed)
         frame.record(DeviceUse(literal, frame.context(), operand, via, parsed, problem, choice))
         _record_choices(frame, node, via)
         if value.kind is Kind.UNKNOWN:
@@ -96,6 +98,13 @@ def _is_asked_about(frame: Frame, function: ir.Function, given: ir.Name) -> bool
             case ir.Assign(targets=(ir.Name(id=name),), value=ir.Call(args=args)):
                 bound -= name == given.id and any(each.value is given for each in args)
     return bound > 0
+
+
+def _is_chosen(frame: Frame, device: Known | None) -> bool:
+    """Whether a condition has asked for devices before another one than CUDA is named: for CUDA, it
+    is known what such a condition says."""
+    named = device is not None and device.type not in ("cpu", "cuda")
+    return named and DEVICE_ASKED in frame.state.known
 
 
 def _is_counted(frame: Frame) -> bool:

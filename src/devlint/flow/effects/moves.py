@@ -15,7 +15,7 @@ from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Origin, Val
 from devlint.flow.effects import pinning, workers
 from devlint.flow.effects.model_overlays import as_it_is_fixed
 from devlint.flow.effects.sending import note_sent
-from devlint.flow.facts import Move
+from devlint.flow.facts import Move, is_misspelled_flag
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, stale
@@ -38,7 +38,8 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
     """The result of a move, and its facts. A module moves in place, a tensor doesn't."""
     assert isinstance(call.func, ir.Attribute)
     method = call.func.attr
-    if _is_unproven(receiver) and not _KEYWORDS.issuperset(args.keywords()):
+    others = (each for each in args.keywords() if each not in _KEYWORDS)
+    if _is_unproven(receiver) and not all(map(is_misspelled_flag, others)):
         return NOTHING  # another library's
     named = any(value.kind is Kind.STRING for _, value in args.positional()[1:])
     if named and receiver.kind not in (Kind.TENSOR, Kind.MODULE):

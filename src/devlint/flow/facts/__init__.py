@@ -57,6 +57,7 @@ from devlint.flow.facts.devices import (
     OwnIndex,
     SharedDevice,
     Sharing,
+    is_misspelled_flag,
 )
 from devlint.flow.facts.files import IdleSuppression, Revealed, Unparsable, Unreadable
 from devlint.flow.facts.host import EarlyClock, EarlyRead, HostRead, LoopRead, Pinning, WorkerUse
@@ -95,6 +96,6 @@ __all__ = [
     "Role", "SharedDevice", "Sharing", "Sort", "Step", "StrayPart", "Symbol", "Trait",
     "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse", "Wrap",
     "asks_type", "chooses_host", "difference", "dtype_of_type", "identity", "is_chosen",
-    "is_type_of_cuda", "left_out", "may_be_accelerator", "may_be_host", "only_host",
-    "place_of_type", "stands_in",
+    "is_misspelled_flag", "is_type_of_cuda", "left_out", "may_be_accelerator", "may_be_host",
+    "only_host", "place_of_type", "stands_in",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from enum import Enum, auto
 
 from devlint.flow.domain.devicestring import Misspelling
@@ -43,6 +44,17 @@ class Move(Fact):
     is."""
 
 
+_ALIKE = 0.85
+"""Of two words that are written alike: `non_block` is just above, `blocking` below."""
+
+
+def is_misspelled_flag(keyword: str | None) -> bool:
+    """Whether an argument's name is nearly `non_blocking`, which only PyTorch's moves take."""
+    if keyword is None or keyword == "non_blocking":
+        return False
+    return SequenceMatcher(None, keyword, "non_blocking").ratio() > _ALIKE
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceUse(Fact):
     """A value that stands where a device is meant.
@@ -52,7 +64,8 @@ class DeviceUse(Fact):
     parameter's default), "autocast". `parsed` is the device that a string or a number spells;
     None where it isn't a constant, and `problem` tells why a constant spells none: the text of
     the run-time error.
-    `choice`: it is one branch of a choice (`"cuda" if ... else "cpu"`).
+    `choice`: it is one branch of a choice (`"cuda" if ... else "cpu"`), or another device than
+    CUDA where a condition has asked for devices.
     """
 
     operand: Operand
