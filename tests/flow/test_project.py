@@ -878,7 +878,15 @@ def test_what_goes_wrong_far_away_is_told_of_short_functions(
 
 FAR = {
     "first.py": """
+        from argparse import ArgumentParser
         from second import build
+
+        class Options:
+            def __init__(self, device):
+                self.device = device
+
+        def parse():
+            return ArgumentParser().parse_args()
 
         def setup(*args, **options):
             return build(*args, **options)
@@ -899,9 +907,9 @@ FAR = {
     """,
     "main.py": """
         import torch
-        from first import setup
-
+        from first import Options, parse, setup
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        here, options = Options(device), parse()
         x = torch.ones(3, device=device)
         made = setup({given})
         print({meeting})
@@ -950,6 +958,18 @@ def far(tree: Tree, parameters: str, body: str, given: str, meeting: str) -> lis
         ),
         pytest.param(
             "x", "return x", "x", "made + torch.ones(3)", ["DEV202:8"], id="the argument",
+        ),
+        pytest.param(
+            "args", "return torch.zeros(3, device=args.device)", "here",
+            "made + torch.ones(3)", ["DEV202:8"], id="an attribute of an object",
+        ),
+        pytest.param(
+            "args", "return torch.zeros(3, device=args.device)", "here", "made + x", [],
+            id="the same attribute of an object",
+        ),
+        pytest.param(
+            "args", "return torch.zeros(3, device=args.device)", "options",
+            "made + torch.ones(3)", ["DEV202:8"], id="an option",
         ),
         pytest.param(
             "n, d", "return {'mask': torch.zeros(n, device=d)}", "3, device",

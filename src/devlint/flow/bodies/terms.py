@@ -24,21 +24,21 @@ _CONSTANTS = (Kind.BOOL, Kind.NONE)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The symbols of a function's parameters by what a call gives."""
+    """The symbols of a function's parameters by what a call gives, in the frame that calls."""
 
+    frame: Frame
     given: Mapping[str, Value]
-    places: Mapping[str, Device]
 
     def value(self, value: Value) -> Value:
         """A value of the function, for the call."""
         if isinstance(value.data, Path) and is_local(value.data.text):
-            return self.given.get(value.data.text, NOTHING)
+            return self._named(value.data.text)
         device = self.device(value.device)
         if device is value.device:
             return value
         trace = value.trace
         if trace is None and isinstance(value.device, Symbol):  # the argument itself
-            trace = self.given.get(value.device.key.removesuffix(_PLACE), NOTHING).trace
+            trace = self._named(value.device.key.removesuffix(_PLACE)).trace
         return value.but(device=device, trace=trace)
 
     def device(self, device: Device) -> Device:
@@ -48,14 +48,34 @@ class Terms:
                 yes, no = self.device(yes), self.device(no)
                 if not is_local(key):
                     return choose(key, yes, no)
-                given = self.given.get(key.removesuffix(IS_NONE), NOTHING)
+                given = self._named(key.removesuffix(IS_NONE))
                 return join(yes, no) if given.kind in (Kind.UNKNOWN, Kind.NONE) else no
             case Symbol(key) if is_local(key):
-                return self.places.get(key, UNKNOWN)
+                named = as_device(self._named(key))
+                if named != UNKNOWN or not key.endswith(_PLACE):
+                    return named
+                return self.frame.place(self._named(key.removesuffix(_PLACE)))
         return device
+
+    def _named(self, text: str) -> Value:
+        """What the path of a parameter leads to: `args in build`, `args in build.device`."""
+        for symbol, value in self.given.items():
+            rest = text.removeprefix(symbol)
+            if rest == text:
+                continue
+            if not rest:
+                return value
+            found = self.frame.object(value)
+            if found is not None:
+                return found.entries.get(rest.removeprefix("."), NOTHING)
+            if value.kind is Kind.UNKNOWN and isinstance(value.data, Path):
+                inner = f"{value.data.text}{rest}"
+                return self.frame.state.paths.get(inner, path_value(inner, value.data.given))
+        return NOTHING
 
 
 _PLACE = ".device"
+"""How the key ends of where something is."""
 
 
 def in_terms(
@@ -63,14 +83,12 @@ def in_terms(
 ) -> tuple[Terms, list[Value], dict[str, Value]]:
     """The symbols for what a call gives, and these arguments with symbols in their place."""
     given: dict[str, Value] = {}
-    places: dict[str, Device] = {}
 
     def symbol(name: str, value: Value) -> Value:
         if value.kind in _CONSTANTS:
             return value
         text = f"{name}{LOCAL}{closure.qualname}"
-        given[text], places[text] = value, as_device(value)
-        places[f"{text}{_PLACE}"] = frame.place(value)
+        given[text] = value
         if value.kind is Kind.DEVICE:
             return Value(Kind.DEVICE, Symbol(text, text))
         if value.kind is Kind.TENSOR:
@@ -85,4 +103,4 @@ def in_terms(
     named = {
         name: symbol(name, value) if name in taken else NOTHING for name, value in keywords.items()
     }
-    return Terms(given, places), first + rest, named
+    return Terms(frame, given), first + rest, named
