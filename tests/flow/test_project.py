@@ -56,7 +56,7 @@ USE = """
 """
 
 
-def using(imports: str, made: str, accelerator: str = '"mps"') -> str:
+def using(imports: str, made: str, accelerator: str = '"hpu"') -> str:
     return (
         textwrap.dedent(USE).format(imports=imports, made=made).replace("accelerator", accelerator)
     )
@@ -228,7 +228,7 @@ def test_a_class_that_is_called_like_its_base(tree: Tree) -> None:
                 from models import Part
 
                 part = Part()
-                part(torch.ones(3, device="mps") + torch.ones(3))
+                part(torch.ones(3, device="hpu") + torch.ones(3))
             """,
         }
     )
@@ -252,7 +252,7 @@ LOOP = """
     from torch.utils.data import DataLoader
     from net import Net
 
-    model = Net().to("mps")
+    model = Net().to("hpu")
     for batch in DataLoader([1.0]):
         model(batch)
 """
@@ -282,7 +282,7 @@ def test_constants_and_loaders_of_another_file(tree: Tree) -> None:
         import torch
         from torch.utils.data import DataLoader
 
-        DEVICE = torch.device("mps")
+        DEVICE = torch.device("hpu")
         loader = DataLoader([1.0])
     """
     loop = """
@@ -308,7 +308,7 @@ def test_a_module_that_its_own_file_moves(tree: Tree) -> None:
         from torch import nn
 
         model = nn.Linear(1, 1)
-        model.to("mps")
+        model.to("hpu")
 
         if __name__ == "__main__":
             model.to("cpu")
@@ -343,7 +343,7 @@ def test_statements_that_need_each_other_run_in_their_order(tree: Tree) -> None:
                 import torch
                 import loading
 
-                device = "mps"
+                device = "hpu"
                 fast = os.environ.get("FAST") == "1"
                 loading.fast = fast
 
@@ -358,7 +358,7 @@ def test_statements_that_need_each_other_run_in_their_order(tree: Tree) -> None:
                 from setup import encoder
 
                 def encode():
-                    return encoder.model(torch.ones(1, 2, device="mps"))
+                    return encoder.model(torch.ones(1, 2, device="hpu"))
             """,
         }
     )
@@ -430,7 +430,7 @@ def test_nothing_is_told_of_the_other_file(tree: Tree) -> None:
         import torch
 
         def mix(n):
-            x = torch.ones(n, device="mps")
+            x = torch.ones(n, device="hpu")
             return x + torch.zeros(n)
     """
     tree.write({"other.py": other, "use.py": "import torch\nfrom other import mix\n\nmix(3)\n"})
@@ -469,7 +469,7 @@ def test_what_a_result_hangs_on(tree: Tree) -> None:
 def test_a_neighbour_that_changes_is_read_again(tree: Tree) -> None:
     tree.write({"helpers.py": MAKE, "train.py": using("from helpers import make", "make(3)")})
     assert "DEV202:7" in tree.lint("train.py")
-    tree.write({"helpers.py": MAKE.replace("zeros(n)", 'zeros(n, device="mps")')})
+    tree.write({"helpers.py": MAKE.replace("zeros(n)", 'zeros(n, device="hpu")')})
     assert "DEV202:7" not in tree.lint("train.py")
 
 
@@ -795,7 +795,7 @@ REGISTRY = """
 
     @register("there")
     def there(n):
-        return torch.linspace(0, 1, n, device="mps")
+        return torch.linspace(0, 1, n, device="hpu")
 
     def build(kind="linear"):
         return SCHEDULES[kind](3)
