@@ -129,7 +129,7 @@ def project(label: Label) -> str:
 
 
 def code(label: Label) -> str:
-    return label.key[4]
+    return label.today or label.key[4]
 
 
 def kind(label: Label) -> Kind:

@@ -16,6 +16,7 @@ A label is a line of labels.jsonl:
     readers             what one reader said, or two who didn't know of each other
     reason              why, in a sentence
     first_sight         whether devlint had never been tried on that project when it was judged
+    today               the code of the rule that makes the same claim today, where another one does
     source              "reader"; "oracle" where the project's tests raised at one of its lines;
                         "suites" where they did and readers judged the cause
 
@@ -61,6 +62,8 @@ class Label:
     confidence: str = ""
     sorts: tuple[str, ...] | None = None
     """None where nobody kept them."""
+    today: str = ""
+    """The code of the rule that makes the same claim today, "" where it is the same one."""
 
     @property
     def true(self) -> bool | None:
@@ -78,6 +81,7 @@ class Label:
             "reason": self.reason,
             "first_sight": self.first_sight,
             "source": self.source,
+            **({"today": self.today} if self.today else {}),
         }
 
 
@@ -136,6 +140,7 @@ def _label(record: Record) -> Label:
         source,
         str(record.get("confidence") or ""),
         None if sorts is None else tuple(map(str, sorts)),
+        str(record.get("today") or ""),
     )
 
 

@@ -1211,3 +1211,34 @@ def test_processes_that_another_file_starts(tmp_path: Path, start: str, told: li
     write(tmp_path, {"worker.py": worker, "launch.py": launch})
 
     assert [each for each in found(tmp_path, "worker.py") if each.startswith("DEV4")] == told
+
+
+def test_a_call_settles_what_a_file_only_guesses_by_a_name(tmp_path: Path) -> None:
+    files = {
+        "build.py": """
+            from torch import nn
+
+            def build():
+                return nn.Linear(4, 2).to("cuda:0")
+        """,
+        "evaluate.py": """
+            from build import build
+
+            def count(loader):
+                net = build()
+                return sum(net(x).argmax(1).sum().item() for x in loader)
+        """,
+        "main.py": """
+            import torch
+            from torch.utils.data import DataLoader
+            from evaluate import count
+
+            count(DataLoader(torch.randn(8, 4), batch_size=2))
+        """,
+    }
+    write(tmp_path, files)
+    by_default = Settings()
+    assert lint(tmp_path, "evaluate.py", by_default) == []
+    (finding,) = lint(tmp_path, "main.py", by_default)
+    assert finding.span.row == 6
+    assert "in `count` (evaluate.py), called here" in finding.message

@@ -8,7 +8,7 @@ those of the linted file are; what goes wrong in them is told at the call that l
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -177,9 +177,9 @@ class Followed:
 
     # --- files -----------------------------------------------------------------------------
 
-    def own(self, path: str, ask: Callable[[Text], frozenset[Located]]) -> frozenset[Located]:
+    def own(self, path: str, ask: Callable[[Text], Mapping[Located, int]]) -> Mapping[Located, int]:
         """What `ask` says of a followed file."""
-        return self._once(path, "own", frozenset(), lambda guest: ask(guest.text))
+        return self._once(path, "own", {}, lambda guest: ask(guest.text))
 
     def _once(self, path: str, what: str, nothing: _Told, ask: Callable[[Guest], _Told]) -> _Told:
         """What is to be told of a followed file. That is asked once, as long as nothing changes."""

@@ -1,8 +1,8 @@
-"""DEV108: a function of `torch.cuda` that raises where CUDA is absent."""
+"""DEV108: a function that raises where there is no accelerator."""
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import ApiCall, Guard
+from devlint.flow.facts import ApiCall, Guard, Pinning
 from devlint.model import ir
 from devlint.model.reports import Report
 from devlint.rules import rule
@@ -26,3 +26,17 @@ def _is_another_rules(call: ApiCall) -> bool:
         return True
     first = call.positional[0].node if call.positional else None
     return call.name == "torch.cuda.set_device" and isinstance(first, ir.Constant)
+
+
+@rule("unguarded-cuda-api", on=Pinning)
+def pinned_anywhere(pinning: Pinning) -> Iterator[Report]:
+    """Report what pins memory on every machine, but in a method by which a loader has its batches
+    pinned: it calls that only where there is an accelerator."""
+    by_loader = pinning.context.function.rpartition(".")[2] == "pin_memory"
+    if pinning.via != "anywhere" or pinning.context.guard is not Guard.NONE or by_loader:
+        return
+    yield Report(
+        at=pinning.node,
+        message=f"`{ir.render(pinning.node)}` pins memory whether or not there is an accelerator",
+        help="pin only where there is one: `if torch.accelerator.is_available():`",
+    )

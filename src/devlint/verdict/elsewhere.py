@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
 from devlint.flow.facts import Elsewhere
 from devlint.model.reports import Change, Hop, Located, Report
 from devlint.source.spots import path_of
-
-Told = Callable[[str], frozenset[Located]]
-"""The nodes that a followed file's own findings are about, by its path."""
 
 
 def nodes_of(report: Report) -> Iterator[Located]:
@@ -31,10 +28,9 @@ def rows_of(report: Report, here: str) -> Iterator[int]:
             yield from range(node.origin[1], node.origin[3] + 1)  # type: ignore[index]
 
 
-def brought_home(report: Report, fact: Located, here: str, told: Told) -> Report | None:
+def brought_home(report: Report, fact: Located, here: str) -> Report | None:
     """A report of this file that may point at another one, where a tensor or a module was made: it
-    points at what is nearest here then. None where nothing is here, and where
-    the other file is told the same of what it does itself."""
+    points at what is nearest here then. None where nothing is here."""
 
     def is_here(node: Located) -> bool:
         return path_of(node.origin) in (None, here)
@@ -42,8 +38,6 @@ def brought_home(report: Report, fact: Located, here: str, told: Told) -> Report
     fix = _of_one_file(report.fix, is_here)
     if is_here(report.at):
         return report if fix is report.fix else replace(report, fix=fix)
-    if not is_here(fact) and report.at in told(path_of(report.at.origin) or ""):
-        return None
     nearest = (fact, *(hop.node for hop in reversed(report.because)))
     at = next(filter(is_here, nearest), None)
     if at is None:
@@ -79,36 +73,30 @@ def _touched(fix: Change) -> Iterator[Located]:
         yield from (rewrite.start.node, rewrite.end.node)
 
 
-def reported(led: Elsewhere, reports: Iterable[Report], told: Told) -> Iterator[Report]:
-    """What rules say of a fact in another file, as this file is told of it.
+def reported(led: Elsewhere, report: Report) -> Report:
+    """What a rule says of a fact in another file, as this file is told of it.
 
-    What the other file is told of itself isn't told once more. Where this file made what goes
-    wrong, that is what is pointed at. What no change of this file fixes may be fixed in the other.
+    Where this file made what goes wrong, that is what is pointed at. What no change of this file
+    fixes may be fixed in the other.
     """
-    path = path_of(led.fact.node.origin)
+    path = path_of(led.fact.node.origin) or ""
     here = path_of(led.node.origin)
-    if path is None:
-        return
-    for report in reports:
-        own = told(path)
-        if led.fact.node in own or report.at in own:
-            continue
-        at_home = path_of(report.at.origin) == here
-        message = report.message if at_home else _led(led, path, report.message)
-        way = [Hop(led.node, f"`{led.function}` is called here")]
-        if not any(hop.node is led.fact.node for hop in report.because):
-            way.append(Hop(led.fact.node, "it fails here"))
-        yield replace(
-            report,
-            at=report.at if at_home else led.node,
-            message=message,
-            because=(*report.because, *way),
-            fix=_one_after_other(
-                _of_one_file(report.fix, lambda node: path_of(node.origin) == here),
-                _there(led, _of_one_file(report.fix, lambda node: path_of(node.origin) == path)),
-            ),
-            help=_in(led, report.help),
-        )
+    at_home = path_of(report.at.origin) == here
+    message = report.message if at_home else _led(led, path, report.message)
+    way = [Hop(led.node, f"`{led.function}` is called here")]
+    if not any(hop.node is led.fact.node for hop in report.because):
+        way.append(Hop(led.fact.node, "it fails here"))
+    return replace(
+        report,
+        at=report.at if at_home else led.node,
+        message=message,
+        because=(*report.because, *way),
+        fix=_one_after_other(
+            _of_one_file(report.fix, lambda node: path_of(node.origin) == here),
+            _there(led, _of_one_file(report.fix, lambda node: path_of(node.origin) == path)),
+        ),
+        help=_in(led, report.help),
+    )
 
 
 def _one_after_other(first: Change | None, second: Change | None) -> Change | None:

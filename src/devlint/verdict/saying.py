@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 
 from devlint import policy
 from devlint.config.rulebook import Page, pages
@@ -72,8 +72,8 @@ def judge(
                 if not row and (by := _withheld(fact, path, plan)):
                     sieve(page, report, by)
                     continue
-                told = brought_home(report, fact.node, path, partial(_told_of, plan))
-                if told is None:
+                told = brought_home(report, fact.node, path)
+                if told is None or _is_told_itself(page, report, fact, path, plan):
                     sieve(page, report, "reported-in-its-own-file")
                 elif row:
                     by_policy.append((page, _derived(told, fact, of_file), row))
@@ -163,15 +163,28 @@ def _led(
         by = _withheld(fact.fact, path_of(fact.fact.node.origin) or "", plan)
         by = by or _placed_outside(fact, home, plan)
         for page, rule in rules_for(codes).get(type(fact.fact), ()):
-            for each, row in weighed(rule, fact, home, plan.policy_off, is_silent):
-                for report in reported(fact, (each,), partial(_told_of, plan)):
-                    if by:
-                        sieve(page, report, by)
-                    elif row:
-                        yield page, report, fact.fact, row
-                    elif (page.code, fact.fact.node) not in seen:
-                        seen.add((page.code, fact.fact.node))
-                        yield page, report, fact.fact, ""
+            for there, row in weighed(rule, fact, home, plan.policy_off, is_silent):
+                if _is_told_itself(page, there, fact.fact, home, plan):
+                    continue
+                report = reported(fact, there)
+                if by:
+                    sieve(page, report, by)
+                elif row:
+                    yield page, report, fact.fact, row
+                elif (page.code, fact.fact.node) not in seen:
+                    seen.add((page.code, fact.fact.node))
+                    yield page, report, fact.fact, ""
+
+
+def _is_told_itself(page: Page, report: Report, fact: Fact, here: str, plan: Plan) -> bool:
+    """Whether another file than this is told itself of what happens there: by a finding that is
+    shown, or one that is as certain as what would be told here."""
+    there = path_of(fact.node.origin)
+    if there in (None, here):
+        return False
+    own = _told_of(plan, there)
+    number = max(own.get(fact.node, -1), own.get(report.at, -1))
+    return is_certain(number) or number >= score(page.code, _derived(report, fact, ()).sorts)
 
 
 def _derived(report: Report, fact: Fact, of_file: Iterable[str]) -> Report:
@@ -199,21 +212,24 @@ def _sorts(part: object) -> Iterator[str]:
             yield from _sorts(each)
 
 
-def _told_of(plan: Plan, path: str) -> frozenset[Located]:
-    """The nodes that the findings of a followed file are about, where it is linted itself. How a
-    line names its device says nothing of what goes wrong there."""
+def _told_of(plan: Plan, path: str) -> Mapping[Located, int]:
+    """The nodes that the findings of a followed file are about, where it is linted itself, and how
+    these score. How a line names its device says nothing of what goes wrong there."""
 
-    def ask(text: Text) -> frozenset[Located]:
-        found: set[Located] = set()
+    def ask(text: Text) -> Mapping[Located, int]:
+        found: dict[Located, int] = {}
         off, is_silent = plan.policy_off, _asking(text, path, plan)
         for fact in interpret(text, plan.table, plan.device_types, path, plan.project):
             for rule in all_rules():
                 if rule.on is type(fact) and rule.on not in (Move, DeviceUse):
+                    code = pages()[rule.name].code
                     for report, row in weighed(rule, fact, path, off, is_silent):
-                        found.update(() if row else (fact.node, *nodes_of(report)))
-        return frozenset(found)
+                        number = score(code, _derived(report, fact, ()).sorts)
+                        for node in () if row else (fact.node, *nodes_of(report)):
+                            found[node] = max(number, found.get(node, 0))
+        return found
 
-    return frozenset() if plan.project is None else plan.project.own(path, ask)
+    return {} if plan.project is None else plan.project.own(path, ask)
 
 
 @lru_cache(maxsize=64)

@@ -26,7 +26,7 @@ from devlint.flow.domain.values import (
     as_loaded,
     as_tensor,
 )
-from devlint.flow.effects import frameworks, moves, transfer
+from devlint.flow.effects import frameworks, moves, pinning, transfer
 from devlint.flow.effects.collectives import note_option
 from devlint.flow.effects.host import tell_copied_elsewhere
 from devlint.flow.effects.model_overlays import encoded, encoding
@@ -168,6 +168,8 @@ def _call_method(
         note_numpy(frame, func)
         if kind is Kind.UNKNOWN and frame.tells:
             tell_copied_elsewhere(frame, node, func.value)
+    if attr == "pin_memory":
+        pinning.method(frame, node, args)
     if base.trait is Trait.SUPER:
         return call_super(frame, node, func, base, args)
     if frame.function is not None and frame.tells:

@@ -21,10 +21,7 @@ from devlint.torchapi.effects import Arg, Effect
 
 
 def create(use: Use) -> Value:
-    made = _create(use)
-    if pinning.argument(use.frame, use.node, use.args, made.device):
-        return pinning.pinned(use.frame, made, use.node)
-    return made
+    return pinning.made(use.frame, use.node, use.args, _create(use))
 
 
 def _create(use: Use) -> Value:

@@ -68,7 +68,6 @@ def _of_tensor(use: Use, of: Given) -> Value:
         trait = value.trait
     kept = kept.but(trait=trait) if trait else kept
     if row.name == "torch.Tensor.pin_memory":
-        pinning.method(use.frame, use.node, use.args)
         return pinning.pinned(use.frame, kept, use.node)
     return parts(use, kept)
 

@@ -12,7 +12,7 @@ from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known, Symbol, con
 from devlint.flow.domain.paths import Path, as_device
 from devlint.flow.domain.traits import REGISTERED, Fixed, Trait
 from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Origin, Value
-from devlint.flow.effects import pinning, workers
+from devlint.flow.effects import workers
 from devlint.flow.effects.model_overlays import as_it_is_fixed
 from devlint.flow.effects.sending import note_sent
 from devlint.flow.facts import Move, is_misspelled_flag
@@ -73,7 +73,6 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
     workers.note_use(frame, call, device)
     note_sent(frame, base, receiver, device)
     batches.note_moved(frame, base, receiver, device)
-    pinning.moved(frame, base, receiver, device)
     copy = None
     if device == CPU:
         copy = arrivals.begin(frame, call, receiver, args)

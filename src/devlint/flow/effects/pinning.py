@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from devlint.flow.domain.derivation import Sort, Step, steps
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import CUDA_USED, DEVICE_ASKED
 from devlint.flow.domain.lattice import (
     Device,
-    Guarded,
     Known,
-    Symbol,
     is_place_of_argument,
     left_out,
     may_be_accelerator,
-    may_be_host,
     names_accelerator,
 )
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import TENSORS, Origin, Value
-from devlint.flow.facts import Pinning
+from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
+from devlint.flow.facts import Operand, Pinning
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
 
 def method(frame: Frame, node: ir.Call, args: Arguments) -> None:
-    """`x.pin_memory()` of a tensor that is on an accelerator."""
-    if args.receiver is None or args.receiver[1].kind not in TENSORS:
+    """`x.pin_memory()`: of a tensor that is on an accelerator, or of any other on a line that runs
+    where there may be no accelerator."""
+    if args.receiver is None or args.receiver[1].kind not in (*TENSORS, Kind.UNKNOWN):
         return
     operand = frame.operand(*args.receiver)
-    if _is_away(operand.value, operand.device) and not _is_asked(frame, operand.device):
+    if not _is_away(operand.value, operand.device):
+        _tell_anywhere(frame, node, operand)
+    elif not _is_asked(frame, operand.device):
         frame.record(Pinning(node, frame.context(), operand, "method", operand.device))
+
+
+def _tell_anywhere(frame: Frame, node: ir.Call, operand: Operand) -> None:
+    if frame.tells and CUDA_USED not in frame.state.known:  # a call that needs CUDA came back
+        frame.record(Pinning(node, frame.context(), operand, "anywhere", operand.device))
 
 
 def _is_asked(frame: Frame, device: Device) -> bool:
@@ -57,22 +62,17 @@ def argument(frame: Frame, node: ir.Call, args: Arguments, device: Device) -> bo
     return False
 
 
+def made(frame: Frame, node: ir.Call, args: Arguments, value: Value) -> Value:
+    """A tensor that a call makes, which `pin_memory=True` pins."""
+    if not argument(frame, node, args, value.device):
+        return value
+    if not names_accelerator(frame.state.simplify(value.device)):
+        _tell_anywhere(frame, node, frame.operand(node, value))
+    return pinned(frame, value, node)
+
+
 def pinned(frame: Frame, value: Value, node: ir.Call) -> Value:
-    """The same value, pinned by a call of this file; where a call that needs CUDA has come back
-    before, pinning works."""
-    if frame.is_guest or CUDA_USED in frame.state.known:
+    """The same value, pinned by a call of this file."""
+    if frame.is_guest:
         return value
     return value.but(trait=Trait.PINNED, trace=Step(Sort.PINNED, node, value.trace))
-
-
-def moved(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None:
-    """What was pinned goes to a device that may be the CPU: where there is no accelerator, pinning
-    raised before."""
-    device = frame.state.simplify(device)
-    chosen = isinstance(device, Guarded) and may_be_host(device)
-    if value.trait is not Trait.PINNED or not (chosen or isinstance(device, Symbol)):
-        return
-    calls = [step.node for step in steps(value.trace) if step.sort is Sort.PINNED]
-    if calls and isinstance(calls[-1], ir.Call):
-        operand = frame.operand(base, value)
-        frame.record(Pinning(calls[-1], frame.context(), operand, "moved", device))

@@ -47,8 +47,7 @@ class Pinning(Fact):
 
     `via` is "method" (`operand.pin_memory()` of a tensor on an accelerator), "argument"
     (`argument` is `pin_memory=True` for tensors that are made on an accelerator, or for a loader of
-    such tensors) or "moved": `node` pins, whatever the machine, what then goes to `device`, which
-    may be the CPU.
+    such tensors) or "anywhere": `node` pins other memory, whatever the machine.
     """
 
     node: ir.Call
