@@ -106,7 +106,7 @@ def _of_each(frame: Frame, node: ir.Comprehension, items: tuple[Value, ...]) -> 
     """What it makes of items that are known, one after the other."""
     keys, values = [], []
     for item in items:
-        unpacking.bind(frame, node.clauses[0].target, item)
+        frame.world.store(frame, node.clauses[0].target, item)
         keys.append(NOTHING if node.key is None else frame.evaluate(node.key))
         values.append(frame.evaluate(node.element))
     if node.kind == "set":
@@ -124,7 +124,7 @@ def _of_any(frame: Frame, node: ir.Comprehension, source: Value) -> Value:
     for number, clause in enumerate(node.clauses):
         if number:
             source = frame.evaluate(clause.iter)
-        unpacking.bind(frame, clause.target, unpacking.element_of(frame, source))
+        frame.world.store(frame, clause.target, unpacking.element_of(frame, source))
         if source.trait is Trait.DEVICE_INDICES:
             frame.state.known[CUDA_AVAILABLE] = True
         for test in clause.tests:

@@ -98,8 +98,8 @@ def store(
         parts = unpacking.unpack(frame, value, target.items)
         for item, part in zip(target.items, parts, strict=True):
             store(frame, item, part, statement)
-    else:
-        unpacking.bind(frame, target, value)
+    elif isinstance(target, ir.Starred):
+        store(frame, target.value, value if value.kind is Kind.LIST else NOTHING)
 
 
 def _loader_by_name(frame: Frame, target: ir.Name, value: Value, source: ir.Expr) -> Value:

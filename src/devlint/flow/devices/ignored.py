@@ -53,7 +53,7 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
     scan = frame.file.scan(function)
     if scan.called & _SEES_ALL_NAMES or _is_documented(function):
         return
-    if not scan.mentions(parameter.name):
+    if not any(mentions(each, parameter.name) for each in function.body):
         _tell_unread(frame, function, parameter, mark)
         return
     if named is None:

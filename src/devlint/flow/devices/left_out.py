@@ -11,21 +11,24 @@ from devlint.flow.domain.lattice import UNKNOWN, Device, Known
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import NOTHING, TENSORS
 from devlint.flow.facts import Ignored, IgnoredDevice, LeftOut
-from devlint.flow.frames.arguments import Arguments, by_parameter, omitted
+from devlint.flow.frames.arguments import omitted
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.frames.near import quietly
 from devlint.flow.syntax.walk import (
+    always,
+    by_parameter,
     defaults_to_none,
     descendants,
     first_parameter,
     inner_blocks,
+    is_static,
     nodes_of,
 )
 from devlint.model import ir
 from devlint.model.reports import Hop
-from devlint.model.trees import children, is_named, last_name
+from devlint.model.trees import is_named, last_name
 from devlint.policy import means
 from devlint.torchapi.effects import Row
 
@@ -144,22 +147,13 @@ def _in_body(
             )
             found |= {name: way for name, way in first.items() if name in second}
             continue
-        blocks = list(inner_blocks(statement))
-        for block, always in blocks:
-            if always:
+        for block, is_sure in inner_blocks(statement):
+            if is_sure:
                 found |= _in_body(frame, closure, block, names, above)
-        for node in () if blocks else _run(statement):
+        for node in always(statement):
             if isinstance(node, ir.Call):
                 found |= _in_call(frame, closure, node, names, above)
     return found
-
-
-def _run(node: ir.Node) -> Iterator[ir.Node]:
-    """What runs whenever a simple statement does."""
-    yield node
-    for child in children(node):
-        if not isinstance(child, (ir.Conditional, ir.Boolean, ir.Lambda, ir.Comprehension)):
-            yield from _run(child)
 
 
 def _in_call(
@@ -172,10 +166,11 @@ def _in_call(
     called = _called(closure, call.func)
     if called is None:
         return {}
+    bound = isinstance(call.func, ir.Attribute) and not is_static(called.node)
     taken = {
-        name: value.id
-        for name, value in _given(called, call)
-        if isinstance(value, ir.Name) and value.id in names
+        name: each.value.id
+        for name, each in by_parameter(called.node.params[bound:], call.args)
+        if isinstance(each.value, ir.Name) and each.value.id in names
     }
     ways = _handed_on(frame, called, set(taken), above) if taken else {}
     return {taken[name]: (call, *way) for name, way in ways.items()}
@@ -191,16 +186,6 @@ def _called(closure: Closure, func: ir.Expr) -> Closure | None:
             if this == first_parameter(closure.node) and (method := closure.owner.method(attr)):
                 return closure.owner.closure_of(method[1], method[0])
     return None
-
-
-def _given(closure: Closure, call: ir.Call) -> Iterator[tuple[str, ir.Expr]]:
-    """The arguments of a call by the names of the parameters that take them."""
-    if not isinstance(closure.node, ir.Function):
-        return
-    args = Arguments(tuple((argument, NOTHING) for argument in call.args))
-    named = by_parameter(closure.node, args, isinstance(call.func, ir.Attribute))
-    for argument, (name, _) in zip(call.args, named, strict=True):
-        yield name, argument.value
 
 
 def _place(call: ir.Call, row: Row) -> ir.Expr | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -109,6 +109,11 @@ class ClassInfo(Remembering):
     def scans(self) -> Iterator[tuple[ir.Function, Scan]]:
         """The methods of the class and of its bases, each with what its words say."""
         return ((method, info.file.scan(method)) for info, method in self.all_methods())
+
+    def stored_later(self, known: Collection[ir.Function] = ()) -> set[str]:
+        """The attributes that methods store which don't make an object, but for those `known`."""
+        later = (s for m, s in self.scans() if m.name not in CONSTRUCTORS and m not in known)
+        return set[str]().union(*(scan.self_stores for scan in later))
 
     @property
     def is_open(self) -> bool:

@@ -99,12 +99,7 @@ def _made(frame: Frame, info: ClassInfo) -> dict[str, Value]:
     given = {name: path_value(name) for name in taken}
     with frame.world.uncounted():
         frame.world.invoke(alone, ir.Name(info.node.name), init, [this], given)
-    stored_later = {
-        name
-        for method, scan in info.scans()
-        if method.name != "__init__"
-        for name in scan.self_stores
-    }
+    stored_later = info.stored_later()
     return {
         name: value.but(origin=Origin.NONE, data=None, trait=None)
         for name, value in alone.state.heap[ref].entries.items()

@@ -170,8 +170,10 @@ def give_away(frame: Frame, values: Iterable[Value]) -> None:
                 place_module(frame, value, UNKNOWN)
             else:
                 _forget_parts(frame, found)
-        elif value.kind in (Kind.LIST, Kind.DICT, Kind.SET):
-            frame.update(value, Object(source=found.source))
+        elif value.kind.is_container:
+            if value.kind is not Kind.TUPLE:
+                frame.update(value, Object(source=found.source))
+            give_away(frame, found.inside)
         elif value.kind is Kind.INSTANCE and value.trait is not Trait.SELF:
             away = {
                 name: held

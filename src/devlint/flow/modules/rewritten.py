@@ -12,7 +12,7 @@ from devlint.flow.domain.lattice import UNKNOWN, conditions, only_host
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, NOTHING, Kind, Origin, Value
 from devlint.flow.facts import Role
-from devlint.flow.frames.files import ClassInfo, File
+from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.frames.world import World
@@ -38,12 +38,12 @@ def forget_rewritten(
     `seen` are the methods that have been run already, and whose containers are known.
     """
     found = frame.state.heap[this.data]
-    init, known = info.methods.get("__init__"), set(seen)
+    known = set(seen)
     continued = info.once(_continued, info)
     stored = {
         name
         for method, scan in info.scans()
-        if method is not init
+        if method.name not in CONSTRUCTORS
         for name in scan.self_items | (set() if method in known else scan.self_stores - continued)
         if name in found.entries and _is_to_be_filled(frame, found.entries[name])
     }

@@ -10,7 +10,7 @@ from devlint.flow.domain.paths import Remembered
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import KeptDevice, Operand
-from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
+from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import defaults_to_none, parameter_named
@@ -50,9 +50,7 @@ def forget_devices(
     found = frame.state.heap[this.data]
     stored = {
         name
-        for method, scan in info.scans()
-        if method.name not in CONSTRUCTORS and method not in followed
-        for name in scan.self_stores & found.entries.keys()
+        for name in info.stored_later(followed) & found.entries.keys()
         if _names_a_device(found.entries[name])
     }
     if stored:

@@ -14,7 +14,7 @@ from devlint.flow.facts import Wrap
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.modules.placement import give_away, held_place
+from devlint.flow.modules.placement import give_away, held_place, is_accelerator
 from devlint.model import ir
 from devlint.model.trees import last_name
 from devlint.policy import means
@@ -122,9 +122,8 @@ def _only_item(ids: ir.Expr) -> ir.Expr | None:
 
 def _differ(place: Device, other: Device) -> bool:
     """Whether both are accelerators, and not the same one."""
-    named = isinstance(place, Known) and isinstance(other, Known)
-    found = difference(place, other) if named else None
-    return found is not None and found.certain and not only_host(place) and not only_host(other)
+    named = is_accelerator(place) and is_accelerator(other)
+    return named and difference(place, other) is not None
 
 
 def _tell(frame: Frame, node: ir.Call, inner: Given, reason: str, target: Given | None) -> None:

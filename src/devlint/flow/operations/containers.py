@@ -102,17 +102,30 @@ def _pop(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argument
     given = args.find((0,))
     if base.kind is Kind.DICT:
         remove(frame, base, NOTHING if given is None else given[1])
-    elif found.items is not None:
-        frame.update(base, replace(found, items=None, element=found.elements()))
+    else:
+        _reorder(frame, base, found)
     return value
+
+
+def _reordered(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    """What stands where isn't known any more."""
+    _reorder(frame, base, found)
+    return NONE
+
+
+def _reorder(frame: Frame, base: Value, found: Object) -> None:
+    if found.items is not None:
+        frame.update(base, replace(found, items=None, element=found.elements()))
 
 
 def remove(frame: Frame, base: Value, index: Value) -> None:
     """`del base[index]` of a dict."""
     found = frame.object(base)
-    if found is None or base.kind is not Kind.DICT:
+    if found is None:
         return
-    if isinstance(index.data, str):
+    if base.kind is not Kind.DICT:
+        _reorder(frame, base, found)
+    elif isinstance(index.data, str):
         frame.update(base, found.without((index.data,)))
     else:  # any of them
         frame.update(base, replace(found, items=None, entries={}, element=found.elements()))
@@ -178,6 +191,7 @@ _METHODS: dict[str, _Method] = {
     "items": _items,
     "copy": _copy,
     "clear": _clear,
+    **dict.fromkeys(("remove", "reverse", "rotate", "sort"), _reordered),
 }
 
 

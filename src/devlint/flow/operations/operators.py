@@ -114,9 +114,9 @@ def _concatenated(left: Value, right: Value) -> Value:
 def filled(template: Value, given: Value) -> Value:
     """`"cuda:%d" % index` and `"cuda:{}".format(index)` name an accelerator, too."""
     text = template.data if isinstance(template.data, str) else ""
-    kind, _, index = text.partition(":")
-    if kind in ("cuda", "mps", "xpu") and _is_placeholder(index):
-        return Value(Kind.STRING, Known(kind), trait=Trait.BUILT, trace=given.trace)
+    head, found, rest = text.rpartition("{" if text.endswith("}") else "%")
+    if found and _is_placeholder(f"{found}{rest}"):
+        return _concatenated(Value(Kind.STRING, data=head), given)
     return Value(Kind.STRING)
 
 
@@ -240,7 +240,7 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
             return _item(found, Kind.LIST, index)
         return base if index.trait is Trait.SLICE else child_of(frame, base)
     if kind is Kind.INSTANCE and found is not None and found.items is not None:
-        return _item(found, Kind.TUPLE, index)
+        kind = Kind.TUPLE
     if kind is Kind.INSTANCE:
         return protocols.answer(frame, node, base, "__getitem__", index)
     if kind is Kind.DATASET:
@@ -295,8 +295,6 @@ def _item(found: Object, kind: Kind, index: Value) -> Value:
             return found.entries.get(index.data, found.element)
         spelled = index.kind is Kind.TUPLE or index.trait is Trait.SLICE
         return NOTHING if spelled else found.elements()  # no dict of tensors has such keys
-    if index.trait is Trait.SLICE:
-        return Value(kind, data=None)
     if found.items is not None and isinstance(index.data, int):
         if -len(found.items) <= index.data < len(found.items):
             return found.items[index.data]

@@ -136,34 +136,25 @@ def child_of(frame: Frame, value: Value) -> Value:
     return Value(Kind.MODULE, data=frozenset(refs) if len(refs) > 1 else refs[0])
 
 
-def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
-    """Bind a name or unpack into several. Attributes and items are the statements' business; what
-    a call gives has no name."""
-    if isinstance(target, ir.Name):
-        is_same = isinstance(value.data, Path) and value.data.text == target.id
-        loaded = value if value.trait is Trait.LOADED else None
-        if value.kind is Kind.UNKNOWN:
-            value = _as_used(frame, target.id, value if loaded is None else NOTHING)
-            if loaded is not None and value.kind is Kind.TENSOR:
-                value = as_loaded(loaded)
-        if value is NOTHING and not _is_left_out(frame, target.id):
-            value = path_value(local_name(frame, target.id))
-            value = value if loaded is None else loaded.but(data=value.data)
-        elif value.kind is Kind.DEVICE and value.device == UNKNOWN and not value.trait:
-            value = value.but(device=as_device(path_value(local_name(frame, target.id))))
-        if target.id in frame.globals and frame.file.guest is None:
-            frame.file.names[target.id] = value
-        frame.state.bind(target.id, value, is_same)
-        record = frame.world.record
-        if record is not None and frame.recording and record.covers(target):
-            record.bind(target, frame.operand(target, value), frame.site)
-    elif isinstance(target, ir.Display):
-        for item, part in zip(target.items, unpack(frame, value, target.items), strict=True):
-            bind(frame, item, part)
-    elif isinstance(target, ir.Starred):
-        bind(frame, target.value, value if value.kind is Kind.LIST else NOTHING)
-    elif isinstance(target, (ir.Attribute, ir.Subscript)):
-        frame.world.store(frame, target, value)
+def bind(frame: Frame, target: ir.Name, value: Value) -> None:
+    """Bind a name."""
+    is_same = isinstance(value.data, Path) and value.data.text == target.id
+    loaded = value if value.trait is Trait.LOADED else None
+    if value.kind is Kind.UNKNOWN:
+        value = _as_used(frame, target.id, value if loaded is None else NOTHING)
+        if loaded is not None and value.kind is Kind.TENSOR:
+            value = as_loaded(loaded)
+    if value is NOTHING and not _is_left_out(frame, target.id):
+        value = path_value(local_name(frame, target.id))
+        value = value if loaded is None else loaded.but(data=value.data)
+    elif value.kind is Kind.DEVICE and value.device == UNKNOWN and not value.trait:
+        value = value.but(device=as_device(path_value(local_name(frame, target.id))))
+    if target.id in frame.globals and frame.file.guest is None:
+        frame.file.names[target.id] = value
+    frame.state.bind(target.id, value, is_same)
+    record = frame.world.record
+    if record is not None and frame.recording and record.covers(target):
+        record.bind(target, frame.operand(target, value), frame.site)
 
 
 def bind_parameters(
@@ -231,19 +222,15 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
         whole = value.but(scalar=None, data=value.batch)
         parts = [part_of_batch(whole, at, _unpacked(value, at)) for at in range(count)]
         return [_listed(frame, targets[at], part, at) for at, part in enumerate(parts)]
-    if value.kind is Kind.TENSOR:
-        return [value.but(scalar=None, data=None, trait=Trait.ELEMENT)] * count
-    if found is not None and value.kind.is_container and value.kind is not Kind.DICT:
-        part = found.elements()
-        several = part.kind is Kind.BATCH and part.trait is Trait.ELEMENT  # not rows of one tensor
-        return [part.but(trait=None) if several else part] * count
-    if value.trait is Trait.MANAGED:
-        return [value] * count
     if value.trait is Trait.SHAPE:
         return [Value(Kind.NUMBER, trait=Trait.PYTHON_NUMBER)] * count
-    if value.kind is Kind.UNKNOWN and not starred:
-        return [_part(value, index) for index in range(count)]
-    return [NOTHING] * count
+    if value.trait is Trait.MANAGED:
+        return [value] * count
+    if value.kind is Kind.UNKNOWN:
+        return [NOTHING if starred else _part(value, index) for index in range(count)]
+    part = element_of(frame, value)
+    several = part.kind is Kind.BATCH and part.trait is Trait.ELEMENT  # not rows of one tensor
+    return [part.but(trait=None) if several else part] * count
 
 
 def _with_rest(frame: Frame, items: tuple[Value, ...], targets: tuple[ir.Expr, ...]) -> list[Value]:

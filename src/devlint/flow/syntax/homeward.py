@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from devlint.flow.domain.paths import identity
-from devlint.flow.syntax.walk import by_parameter, inner_blocks, names_in, nodes_of, targets
+from devlint.flow.syntax.walk import always, by_parameter, inner_blocks, names_in, nodes_of, targets
 from devlint.model import ir
-from devlint.model.trees import children, last_name, root_name
+from devlint.model.trees import last_name, root_name
 
 Way = tuple[ir.Body, ...]
 """The blocks around a statement, from the outside in."""
@@ -31,7 +31,7 @@ def copied_elsewhere(
         return None
     found, here = list[tuple[ir.Call, str, Way]](), None
     for statement, way in _statements(body, ()):
-        for node in _always(statement):
+        for node in always(statement):
             if node is read:
                 here = way
             elif isinstance(node, ir.Call):
@@ -70,7 +70,7 @@ def _copies(call: ir.Call, parts: Mapping[str, ir.Function]) -> Iterator[tuple[i
     params = part.params[isinstance(call.func, ir.Attribute) :]
     given = {name: identity(each.value) for name, each in by_parameter(params, call.args)}
     for statement, way in _statements(part.body, ()):
-        for node in () if way else _always(statement):
+        for node in () if way else always(statement):
             if isinstance(node, ir.Call) and (copy := _copy(node)) is not None:
                 name = root_name(copy)
                 if given.get(name) and not _binds(part.body, name):
@@ -100,22 +100,6 @@ def _statements(body: ir.Body, way: Way) -> Iterator[tuple[ir.Stmt, Way]]:
         yield statement, way
         for block, is_sure in inner_blocks(statement):
             yield from _statements(block, way if is_sure else (*way, block))
-
-
-def _always(statement: ir.Stmt) -> Iterator[ir.Node]:
-    """The nodes of a statement that are evaluated whenever it is, but for those of its blocks."""
-    blocks = {each for block, _ in inner_blocks(statement) for each in block}
-    stack: list[ir.Node] = [statement]
-    while stack:
-        node = stack.pop()
-        yield node
-        match node:
-            case ir.Conditional(test=sure) | ir.Boolean(left=sure):
-                stack.append(sure)
-            case ir.Function() | ir.Class() | ir.Lambda() | ir.Comprehension():
-                pass
-            case _:
-                stack.extend(each for each in children(node) if each not in blocks)
 
 
 def _binds(body: ir.Body, name: str) -> int:

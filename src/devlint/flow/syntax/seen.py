@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, fields
 
-from devlint.flow.syntax.walk import mentions
 from devlint.model import ir
 
 
@@ -46,13 +45,10 @@ class Scan:
     """Methods given to `apply`, which calls them at once (`self.apply(self.reset)`)."""
     methods: set[str] = field(default_factory=set)
     """Methods that are called, of whatever."""
-    of_samples: set[str] = field(default_factory=set)
-    """What makes batches and changes samples: `samples.py`."""
     self_inputs: set[tuple[str, str]] = field(default_factory=set)
     """(attribute, name): `self.attribute(name)`."""
     wrapped: set[str] = field(default_factory=set)
     """Attributes of self given to a call, starred or not (`nn.Sequential(*self.layers)`)."""
-    body: ir.Body = ()
     size: int = 0
     """Statements."""
     followed: set[str] = field(default_factory=set)
@@ -87,10 +83,6 @@ class Scan:
         for name in _SETS:
             if not getattr(self, name):
                 setattr(self, name, _NONE)
-
-    def mentions(self, name: str) -> bool:
-        """Whether a name stands anywhere in the body."""
-        return any(mentions(statement, name) for statement in self.body)
 
 
 _SETS = tuple(each.name for each in fields(Scan) if each.default_factory is set)

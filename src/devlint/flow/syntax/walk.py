@@ -6,8 +6,8 @@ from collections.abc import Container, Iterable, Iterator
 from itertools import chain
 
 from devlint.model import ir
+from devlint.model.trees import children, dotted_name
 from devlint.model.trees import descendants as descendants
-from devlint.model.trees import dotted_name
 
 
 def inner_statements(statement: ir.Stmt) -> Iterator[ir.Stmt]:
@@ -31,6 +31,22 @@ def inner_blocks(statement: ir.Stmt) -> Iterator[tuple[ir.Body, bool]]:
         case ir.Match():
             for case in statement.cases:
                 yield case.body, False
+
+
+def always(statement: ir.Stmt) -> Iterator[ir.Node]:
+    """The nodes of a statement that are evaluated whenever it is, but for those of its blocks."""
+    blocks = {each for block, _ in inner_blocks(statement) for each in block}
+    stack: list[ir.Node] = [statement]
+    while stack:
+        node = stack.pop()
+        yield node
+        match node:
+            case ir.Conditional(test=sure) | ir.Boolean(left=sure):
+                stack.append(sure)
+            case ir.Function() | ir.Class() | ir.Lambda() | ir.Comprehension():
+                pass
+            case _:
+                stack.extend(each for each in children(node) if each not in blocks)
 
 
 def nodes_of(body: Iterable[ir.Node]) -> Iterator[ir.Node]:
