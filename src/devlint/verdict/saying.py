@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from devlint import policy
 from devlint.config.rulebook import Page, pages
 from devlint.flow.contexts import FROM_OUTSIDE, withheld
-from devlint.flow.domain.derivation import MOVES, Sort
+from devlint.flow.domain.derivation import MOVES, UNTIL_MOVED, Sort
 from devlint.flow.facts import Context, DeviceUse, Elsewhere, Fact, Move, Operand
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.interpreter import interpret
@@ -196,10 +196,9 @@ def _sorts(part: object) -> Iterator[str]:
     if isinstance(part, Operand):
         moved = max((at for at, step in enumerate(part.steps) if step.sort in MOVES), default=-1)
         for at, step in enumerate(part.steps):
-            if step.sort is not Sort.HYPOTHESIS:
-                yield step.sort.value
-            elif at > moved:  # where it is by its name counts until somebody moves it
-                yield f"policy.{step.name}"
+            if at > moved or step.sort not in UNTIL_MOVED:
+                of_name = step.sort is Sort.HYPOTHESIS
+                yield f"policy.{step.name}" if of_name else step.sort.value
     elif isinstance(part, Context):
         yield from (f"policy.{row}" for row in part.by)
     elif isinstance(part, Hop):

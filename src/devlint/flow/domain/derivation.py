@@ -124,6 +124,8 @@ MOVES = frozenset(
     (Sort.MOVE_NAMED, Sort.MOVE_CHOSEN, Sort.MOVE_HOST, Sort.MOVE_BESIDE, Sort.MOVE_TYPE)
 )
 """The moves of which it is known where they go."""
+UNTIL_MOVED = frozenset((Sort.HYPOTHESIS, Sort.HOST_LOADER, Sort.HOST_DATA_SET))
+"""Assumptions about where something is, which a move makes void."""
 ON_HOST = frozenset(
     (
         Sort.HOST_DATA, Sort.FILE, Sort.LOADED, Sort.GRAPH, Sort.ENCODED, Sort.HOST_GENERATOR,
