@@ -151,6 +151,12 @@ class Row:
     managed: bool = False
     """construct, move: a framework places what is made or passed through (`Accelerator.prepare`,
     `DataParallel`): nothing is said of where it is, or of what it is called with."""
+    batches: tuple[str, ...] = ()
+    """construct of a module: its methods whose first argument is a batch that the framework has
+    brought to where the module is (`training_step`)."""
+    model_and_batch: tuple[str, ...] = ()
+    """opaque, of a trainer: its methods whose first two arguments are a model and a batch that it
+    has brought to where the model is (`compute_loss`)."""
     cuda: bool = False
     """It needs CUDA at run time and raises without it (`torch.cuda.synchronize`)."""
     inside: str = ""

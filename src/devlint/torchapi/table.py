@@ -55,7 +55,7 @@ _SHOWN = 100
 
 _PARAMETER = ("device", "like", "data", "of", "dim", "size", "generator", "parts_without")
 _PARAMETERS = ("operands", "cpu_only", "weights")
-_NAMES = ("submodules", "parts_with", "beside")
+_NAMES = ("submodules", "parts_with", "beside", "batches", "model_and_batch")
 _TYPES: dict[str, type] = {
     item.name: type(item.default)
     for item in fields(Row)

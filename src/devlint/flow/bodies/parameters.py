@@ -5,10 +5,11 @@ from __future__ import annotations
 from devlint.flow.bodies.annotations import annotated, loader, placed_inside
 from devlint.flow.calls.callers import may_be_given, setting
 from devlint.flow.conditions import unions
-from devlint.flow.domain.derivation import Sort
-from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.derivation import Sort, Step
+from devlint.flow.domain.lattice import UNKNOWN, Device, Symbol
 from devlint.flow.domain.paths import Path, given_tensor, path_value
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo, Closure
@@ -33,6 +34,7 @@ def assume_parameters(
         if function.name == "forward":
             tensors |= scan.sliced - scan.data  # nobody gives a module arrays
     params = function.params
+    placed = {} if receiver is None else _placed_by_framework(frame, function, receiver)
     any_given = not while_made and _may_be_given_accelerators(frame, function)
     for position, parameter in enumerate(params):
         name = parameter.name
@@ -68,13 +70,43 @@ def assume_parameters(
             value = given_tensor(Path(name, given), Sort.TENSOR_BY_USE, parameter)
         else:
             value = path_value(name, given)
-        if value.kind is Kind.TENSOR and value.device != UNKNOWN:
+        if name in placed:
+            value = _by_framework(parameter, placed[name], value)
+        elif value.kind is Kind.TENSOR and value.device != UNKNOWN:
             if frame.role is Role.MODULE:
                 value = value.step(Sort.FORWARD_INPUT, parameter).but(origin=Origin.FOLLOWS)
             else:
                 known = function in frame.world.given
                 value = value.step(Sort.CALLERS if known else Sort.NO_CALL_SEEN, parameter)
         frame.state.env[name] = value
+
+
+def _placed_by_framework(
+    frame: Frame, function: ir.Function, receiver: Value
+) -> dict[str, tuple[Kind, Device]]:
+    """The parameters of a method that a framework calls, with what it has put where."""
+    bases = () if frame.owner is None else frame.owner.library_bases()
+    rows = [row for row in map(frame.world.table.get, bases) if row is not None]
+    names = [parameter.name for parameter in function.params[1:3]]
+    if names and any(function.name in row.batches for row in rows):
+        return {names[0]: (Kind.BATCH, frame.place(receiver))}
+    if len(names) > 1 and any(function.name in row.model_and_batch for row in rows):
+        text = f"{names[0]}.device"
+        place = Symbol(text, text)
+        return {names[0]: (Kind.MODULE, place), names[1]: (Kind.BATCH, place)}
+    return {}
+
+
+def _by_framework(parameter: ir.Parameter, placed: tuple[Kind, Device], value: Value) -> Value:
+    """A parameter that a framework has put somewhere; `value` is what its annotation says."""
+    kind, place = placed
+    told = Step(Sort.PLACED_BATCH, parameter, device=place)
+    if value.kind is Kind.TENSOR:
+        return value.but(device=place, origin=Origin.FOLLOWS, trace=told)
+    if value.kind is not Kind.UNKNOWN:
+        return value
+    trait = Trait.PART if kind is Kind.BATCH else None  # nobody knows what else is in it
+    return Value(kind, place, origin=Origin.FOLLOWS, trait=trait, trace=told)
 
 
 def _may_be_given_accelerators(frame: Frame, function: ir.Function) -> bool:

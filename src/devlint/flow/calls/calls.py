@@ -208,6 +208,8 @@ def _call_method(
             return transfer.apply(frame, node, row, args)
         if attr in ("update", "setdefault") and isinstance(func.value, ir.Name):
             frame.state.env[func.value.id] = NOTHING  # it holds something else now
+        if attr in ("get", "pop") and args.all and isinstance(args.all[0][1].data, str):
+            return frame.evaluate(ir.Subscript(func.value, args.all[0][0].value))
         return base if attr in ("values", "items") else NOTHING
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
         return _unknown_method(frame, node, func, base, base.data, args)

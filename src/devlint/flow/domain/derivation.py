@@ -91,6 +91,7 @@ class Sort(Enum):
     PART_FOLLOWS = "convention.part-follows-input", "`{name}` gives it where its input is"
     FORWARD_INPUT = "convention.forward-input"
     TENSOR_BY_USE = "convention.tensor-by-use"
+    PLACED_BATCH = "convention.batch-of-framework", "given by a framework, which has placed it"
     MODULE_MOVES = "convention.module-may-move"
     HOST_LOADER = "convention.loader-on-host"
     OTHER_INPUT = "convention.other-input"
