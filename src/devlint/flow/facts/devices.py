@@ -44,6 +44,15 @@ class Move(Fact):
     is."""
 
 
+@dataclass(frozen=True, slots=True)
+class SentToCuda(Fact):
+    """`node` goes to the current CUDA device since `tested` is on CUDA (`tested.is_cuda`): it is a
+    move of something else, a choice that is given as a device, or the name of CUDA."""
+
+    node: ir.Expr
+    tested: Operand
+
+
 _ALIKE = 0.85
 """Of two words that are written alike: `non_block` is just above, `blocking` below."""
 

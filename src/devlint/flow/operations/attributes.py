@@ -19,7 +19,7 @@ from devlint.flow.domain.values import (
     Origin,
     Value,
 )
-from devlint.flow.facts import ApiRead, AttributeRead
+from devlint.flow.facts import ApiRead, AttributeRead, SentToCuda
 from devlint.flow.frames import protocols
 from devlint.flow.frames.fields import is_field
 from devlint.flow.frames.files import Bound, ClassInfo
@@ -37,6 +37,7 @@ from devlint.flow.operations.own_device import (
 )
 from devlint.flow.operations.unpacking import child_of
 from devlint.flow.operations.yielded import part_of_encoding
+from devlint.flow.syntax.of_cuda import sent
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 from devlint.policy import means
@@ -164,6 +165,10 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
             return Value(Kind.DEVICE, place, trait=trait, origin=base.origin, trace=base.trace)
         if node.attr != "is_cuda":
             return None
+        goes = frame.file.once(sent, frame.file.body).get(node) if frame.tells else None
+        if goes is not None:
+            operand = frame.operand(node.value, base)
+            frame.record(SentToCuda(goes, frame.context(), operand))
         device = base.device if base.kind in TENSORS else UNKNOWN
         told = device.type == "cuda" if isinstance(device, Known) else None
         return Value(Kind.BOOL, data=told, trait=Trait.ANSWER)
