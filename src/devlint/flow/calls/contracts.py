@@ -24,6 +24,7 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Trial
 from devlint.flow.operations import batches, unpacking
+from devlint.flow.syntax.walk import is_static
 from devlint.model import ir
 
 _ARE_TENSORS = (*TENSORS, Kind.ENCODING)
@@ -124,9 +125,10 @@ def _followed(
     alone = alone_with(frame, method, frame.known_in(owner.file))
     alone.site = (*frame.site, function)  # a call has led there, with what it gives
     given = _marked(alone, args, inputs)
-    rest = [value for argument, value in given.all if argument.keyword is None]
+    this = () if is_static(function) else (module.but(trait=Trait.SELF),)
+    rest = (value for argument, value in given.all if argument.keyword is None)
     unpacking.bind_parameters(
-        alone, function.params, [module.but(trait=Trait.SELF), *rest],
+        alone, function.params, (*this, *rest),
         {name: value for name, (_, value) in given.keywords().items()},
         lambda parameter, value: value or path_value(parameter.name),
     )  # fmt: skip

@@ -67,7 +67,9 @@ def _run(
 ) -> Value:
     """Run a pass: all are static methods, whatever their decorators."""
     method = info.reached(name)
-    return NOTHING if method is None else call_function(frame, node, method, args, context)
+    if context is not None:
+        args = Arguments(((ir.Argument(node), context), *args.all))
+    return NOTHING if method is None else call_function(frame, node, method, args)
 
 
 def _positional(node: ir.Call, values: tuple[Value, ...] | list[Value]) -> Arguments:
