@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import count
 
 from devlint.flow.conditions import implications, questions
 from devlint.flow.conditions.of_types import is_instance
@@ -192,17 +193,20 @@ def _copy(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 
 def _with_parts_copied(
-    frame: Frame, node: ir.Call, found: Object, within: tuple[str, ...]
+    frame: Frame, node: ir.Call, found: Object, within: tuple[int, ...]
 ) -> Object:
     """A module whose parts are copies, too: they don't move with the original any more."""
-    entries = dict(found.entries)
-    for name, held in found.entries.items():
+    number = count()
+
+    def copied(held: Value) -> Value:
+        path = (*within, next(number))
         part = frame.object(held) if held.kind is Kind.MODULE else None
-        if part is not None and len(within) < _DEEPEST:
-            path = (*within, name)
-            copied = _with_parts_copied(frame, node, part, path)
-            entries[name] = held.but(data=frame.allocate((node, path), copied))
-    return replace(found, entries=entries)
+        if part is None or len(path) > _DEEPEST:
+            return held
+        inside = _with_parts_copied(frame, node, part, path)
+        return held.but(data=frame.allocate((node, path), inside))
+
+    return found.mapped(copied)
 
 
 _DEEPEST = 9

@@ -113,9 +113,7 @@ def _move(use: Use) -> Value:
     if use.row.like:
         told = replace(told, sort=Sort.MOVE_BESIDE)
     if value.kind.is_container and found is not None:
-        items = None if found.items is None else tuple(_at(v, device, told) for v in found.items)
-        entries = {key: _at(v, device, told) for key, v in found.entries.items()}
-        held = Object(items=items, entries=entries, element=_at(found.element, device, told))
+        held = found.mapped(lambda each: _at(each, device, told))
         return Value(value.kind, data=use.frame.allocate(use.node, held))
     return _at(value, device, told)
 
