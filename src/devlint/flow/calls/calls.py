@@ -181,10 +181,11 @@ def _call_method(
     if attr in moves.METHODS and not _defines(frame, base, attr):
         if attr != "type" or kind in TENSORS:
             return _move(frame, node, func, base, args)
-    if kind is Kind.INSTANCE and attr == "_asdict" and not args.all:
-        return attributes.dict_of(frame, node, base)
-    if kind is Kind.INSTANCE and attr == "_replace":
-        return fields.replaced(frame, node, base, args)
+    if kind is Kind.INSTANCE and not _defines(frame, base, attr):
+        if attr == "_asdict" and not args.all:
+            return attributes.dict_of(frame, node, base)
+        if attr == "_replace":
+            return fields.replaced(frame, node, base, args)
     if kind.is_container or _is_dict_of_modules(frame, base, attr):
         return containers.method(frame, node, attr, base, args)
     if kind is Kind.NDARRAY:
@@ -264,10 +265,7 @@ def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Ar
     if base.kind in (Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
         return NOTHING
     moved = moves.move(frame, node, func.value, base, args)
-    row = frame.world.table.get(f"torch.Tensor.{func.attr}")
-    if row is None:
-        return NOTHING
-    return transfer.apply(frame, node, row, args) if func.attr == "type" else moved
+    return transfer.named(frame, node, "torch.Tensor.type", args) if func.attr == "type" else moved
 
 
 def _unknown_method(
