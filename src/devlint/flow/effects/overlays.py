@@ -14,11 +14,12 @@ from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import frameworks
 from devlint.flow.effects.collectives import collective, init_process_group
+from devlint.flow.effects.creation import is_handed_default, on_default, on_device
 from devlint.flow.effects.distributions import distribution, divergence, draw, measure
 from devlint.flow.effects.global_ranks import RANKS
 from devlint.flow.effects.model_overlays import embeddings, from_pretrained, quantization
 from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS
-from devlint.flow.effects.use import Overlay
+from devlint.flow.effects.use import Overlay, Use, device_argument
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, library_value
@@ -123,31 +124,24 @@ def _normal(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     for _, value in args.positional()[:2]:
         if value.kind in TENSORS:
             return value.but(scalar=None, data=None, trait=None)
-    placed = _on_given_device(frame, node, args)
-    if placed is not None:
-        return placed
+    use = Use(frame, node, row, args)
+    device = device_argument(use)
+    if device is not None:
+        return on_device(use, device)
     if args.find((2, "size")) is None or args.unpacked:
         return NOTHING
-    told = Step(Sort.DEFAULT, node, device=CPU)
-    return Value(Kind.TENSOR, frame.state.default, origin=Origin.DEFAULT, scalar=False, trace=told)
-
-
-def _on_given_device(frame: Frame, node: ir.Call, args: Arguments) -> Value | None:
-    """The tensor of a call that is told a device, not as None."""
-    given = args.keyword("device")
-    if given is None or given[1].kind is Kind.NONE:
-        return None
-    device = use_device(frame, *given, via="device")
-    told = Step(Sort.WITH_DEVICE, node, device=device)
-    return Value(Kind.TENSOR, device, origin=Origin.MOVED, scalar=False, trace=told)
+    return on_default(use, CPU if is_handed_default(frame) else frame.state.default)
 
 
 def _sparse_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`torch.sparse_coo_tensor(indices, values)`: with a device it moves both, else they meet."""
     given = [found for found in (args.find((0, "indices")), args.find((1, "values"))) if found]
-    placed = _on_given_device(frame, node, args)
-    if placed is not None:
-        return placed
+    use = Use(frame, node, row, args)
+    device = device_argument(use)
+    if device is not None:
+        return on_device(use, device)
+    if is_handed_default(frame):
+        return on_default(use, frame.state.default)
     if len(given) < 2 or any(value.kind not in TENSORS for _, value in given):
         return Value(Kind.TENSOR, UNKNOWN, scalar=False)
     return meet.meet(frame, node, "sparse_coo_tensor", given, free_scalars=False).but(scalar=False)
