@@ -21,6 +21,7 @@ from devlint.torchapi.effects import Row
 
 def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -> Value:
     """A loader yields host tensors, unless its data set or its `collate_fn` may move them."""
+    args = _named(args) if row.name == "torch.utils.data.DataLoader" else args
     device: Device = CPU
     for _, value in args.all:
         found = frame.object(value)
@@ -53,6 +54,14 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
         pinning.argument(frame, node, args, device)
         workers.note_loader(frame, node, args)
     return Value(kind, data=frame.allocate(node, made), trace=told)
+
+
+def _named(args: Arguments) -> Arguments:
+    """The arguments of a `DataLoader`, of which the sixth to the eighth have their names."""
+    by_position = args.all[5 : len(args.positional())]
+    named = zip(by_position, ("num_workers", "collate_fn", "pin_memory"), strict=False)
+    given = tuple((ir.Argument(each.value, name), value) for (each, value), name in named)
+    return Arguments((*args.all[:5], *given, *args.all[5 + len(given) :]))
 
 
 _COLLATE = (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY)
