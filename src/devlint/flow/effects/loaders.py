@@ -8,6 +8,7 @@ from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import collation, pinning, workers
 from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.contents import contents
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.scan import MOVES
@@ -34,7 +35,9 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
         elif isinstance(value.data, Closure) and _closure_moves(value.data):
             device = UNKNOWN
         elif (info := frame.class_of(value)) is not None:
-            device = UNKNOWN if _class_moves(info) or _holds_elsewhere(frame, value) else device
+            held = (each for each in contents(frame, value, 2) if each.kind in TENSORS)
+            away = _class_moves(info) or not all(only_host(frame.place(each)) for each in held)
+            device = UNKNOWN if away else device
     collate = args.keyword("collate_fn")
     collating = None if collate is None else collation.called(frame, collate[1])
     if collate is not None and collate[1].kind not in _COLLATE and collating is None:
@@ -65,17 +68,6 @@ def _named(args: Arguments) -> Arguments:
 
 
 _COLLATE = (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY)
-
-
-def _holds_elsewhere(frame: Frame, data_set: Value) -> bool:
-    """Whether an object holds tensors of which nobody knows that they are on the host."""
-    found = frame.object(data_set)
-    for held in () if found is None else found.inside:
-        inner = frame.object(held) if held.kind.is_container else None
-        each = held if inner is None else inner.elements()
-        if each.kind in TENSORS and not only_host(frame.place(each)):
-            return True
-    return False
 
 
 def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
