@@ -68,7 +68,7 @@ def call_bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Va
     arrivals.of_library(frame, bound.name, frame.world.table.get(bound.name))
     if gradients.is_about_gradients(bound):
         return gradients.called(frame, node, bound, args)
-    if bound.name.startswith("ENCODING."):
+    if bound.receiver.kind is Kind.ENCODING:
         return encoding_method(frame, node, bound, args)
     args = replace(args, receiver=(bound.node, bound.receiver))
     row = frame.world.table.get(bound.name)

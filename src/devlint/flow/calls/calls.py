@@ -210,6 +210,8 @@ def _call_method(
         if attr in ("update", "setdefault") and isinstance(func.value, ir.Name):
             frame.state.env[func.value.id] = NOTHING  # it holds something else now
         return base if attr in ("values", "items") else NOTHING
+    if kind is Kind.UNKNOWN and attr == "get_device" and not args.all:
+        return device_index.of_unknown(frame, func, base)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
         return _unknown_method(frame, node, func, base, base.data, args)
     if kind is Kind.TOKENIZER:
@@ -225,8 +227,6 @@ def _call_method(
         if kind is Kind.UNKNOWN and attr not in _OF_SCALERS:
             give_away(frame, (given for _, given in args.all))
         frame.state.wait()
-        if kind is Kind.UNKNOWN and attr == "get_device" and not args.all:
-            return device_index.of_unknown(frame, func, base)
         if kind is Kind.MODULE and attr in SAME_MODULE:
             return base
         found = unknown_calls.of_part(frame, node, func, args) if own else NOTHING
@@ -282,8 +282,6 @@ def _unknown_method(
     stored = frame.state.paths.get(inner)
     if stored is not None:
         return call_value(frame, node, func, stored, Arguments(args.all))
-    if attr == "get_device" and not args.all:
-        return device_index.of_unknown(frame, func, base)
     if attr == "skipTest":
         return NONE.but(trait=Trait.EXITS)
     if path.given and not args.all:

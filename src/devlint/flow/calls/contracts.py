@@ -65,7 +65,7 @@ def entered(frame: Frame, module: Value) -> Value:
     return module
 
 
-def needed(frame: Frame, node: ir.Call, module: Value, part: Value, args: Arguments) -> list[Given]:
+def needed(frame: Frame, module: Value, part: Value, args: Arguments) -> list[Given]:
     """The tensors that a call gives to a module, whose inputs go into a `part` of a class that is
     seen, without those that may be elsewhere than the module. Of several modules, as those in a
     list are, one has to need them."""
@@ -151,8 +151,7 @@ def alone_with(
 
 def _steps_of(value: Value, state: State) -> Iterator[Step]:
     held = state.heap.get(value.data) if value.kind.is_container else None
-    parts = () if held is None else (*(held.items or (held.element,)), *held.entries.values())
-    for each in (value, *parts):
+    for each in (value, *(() if held is None else held.inside)):
         yield from steps(each.trace)
 
 

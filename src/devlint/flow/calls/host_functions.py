@@ -51,6 +51,7 @@ from devlint.flow.syntax.passing import is_sent_after
 from devlint.flow.syntax.signs import made_up_for_tests
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import last_name
 from devlint.policy import means
 
 
@@ -176,8 +177,8 @@ def _is_yet_to_go(frame: Frame, node: ir.Call, argument: ir.Argument, place: Dev
 def _is_of_array(value: Value) -> bool:
     """Whether it is made of an array: that is data, where numbers that are made up try things."""
     step = shown(value.trace) if value.origin is Origin.HOST_DATA else None
-    made = step.node.func if step is not None and isinstance(step.node, ir.Call) else None
-    return isinstance(made, ir.Attribute) and made.attr == "from_numpy"
+    made = step.node if step is not None else None
+    return isinstance(made, ir.Call) and last_name(made.func) == "from_numpy"
 
 
 def without_host_functions(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:

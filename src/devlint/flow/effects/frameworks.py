@@ -73,9 +73,10 @@ def _prepared(frame: Frame, node: ir.Call, value: Value, place: Device) -> Value
         forget_optimizer(frame, value)
     elif found is None:
         return Value(Kind.UNKNOWN, trait=Trait.MANAGED) if value.kind is Kind.UNKNOWN else value
-    elif value.kind is Kind.MODULE and place != UNKNOWN:
-        place_module(frame, value, place, Step(Sort.PREPARED, node, found.trace, place))
     else:
         told = Step(Sort.PREPARED, node, found.trace, place)
-        frame.update(value, replace(found, device=place, trace=told, managed=place == UNKNOWN))
+        if value.kind is Kind.MODULE and place != UNKNOWN:
+            place_module(frame, value, place, told)
+        else:
+            frame.update(value, replace(found, device=place, trace=told, managed=place == UNKNOWN))
     return value.but(trait=Trait.MANAGED)

@@ -191,10 +191,6 @@ def _size(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     return Value(Kind.UNKNOWN, trait=Trait.SHAPE)
 
 
-def _placed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    return Value(Kind.TENSOR, UNKNOWN)
-
-
 def _tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`.type(name)`: a CUDA type moves there, a CPU type pulls back, a dtype moves nothing."""
     if args.receiver is None:
@@ -228,12 +224,13 @@ def _load_audio(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
     return Value(Kind.TUPLE, data=frame.allocate(node, inside))
 
 
-_TO_TENSOR = "torchvision.transforms.functional.to_tensor"
+_TO_TENSOR = library_value("torchvision.transforms.functional.to_tensor")
+"""`ToTensor()`: called with an image, it does what the function does."""
 
 
-def _to_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """`ToTensor()`: called with an image, it does what the function does."""
-    return library_value(_TO_TENSOR)
+def _gives(value: Value) -> Overlay:
+    """What no row can say, whatever a call is given."""
+    return lambda frame, node, row, args: value
 
 
 def _composed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -246,7 +243,7 @@ def _composed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     for item in given[0].items:
         name = dotted(frame, item.func) if isinstance(item, ir.Call) else ""
         if name.endswith(("transforms.ToTensor", "transforms.PILToTensor")):
-            found = library_value(_TO_TENSOR)
+            found = _TO_TENSOR
         elif not name.startswith("torchvision.transforms.") or name.endswith(".Lambda"):
             found = NOTHING
     return found
@@ -282,7 +279,7 @@ OVERLAYS: Mapping[str, Overlay] = {
     "named_parameters": _each(_parameter_of, named=True),
     "normal": _normal,
     "parameters": _each(_parameter_of),
-    "placed": _placed,
+    "placed": _gives(Value(Kind.TENSOR, UNKNOWN)),
     "quantization": quantization,
     "set_default_device": _set_default_device,
     "set_default_tensor_type": _set_default_tensor_type,
@@ -290,6 +287,6 @@ OVERLAYS: Mapping[str, Overlay] = {
     "sparse_tensor": _sparse_tensor,
     "state_dict": _state_dict,
     "tensor_type": _tensor_type,
-    "to_tensor": _to_tensor,
+    "to_tensor": _gives(_TO_TENSOR),
 }
 """The overlays by the name that rows use."""

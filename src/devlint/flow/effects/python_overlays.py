@@ -259,15 +259,7 @@ def _is_instance(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
     told = is_instance(frame, node)
     if told is not None:
         return Value(Kind.BOOL, data=told)
-    return implications.truth(frame, node, _TRUTH)
-
-
-_TRUTH = Value(Kind.BOOL)
-
-
-def _clock(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """Whether an accelerator is still at work when the clock is read is known only there."""
-    return arrivals.clock(frame, node)
+    return implications.truth(frame, node, Value(Kind.BOOL))
 
 
 def _load_array(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -301,7 +293,7 @@ def _sum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     **REFLECTION,
     "choice": _choice,
-    "clock": _clock,
+    "clock": lambda frame, node, row, args: arrivals.clock(frame, node),
     "copy": _copy,
     "defaultdict": _default_dict,
     "deque": _iterate,

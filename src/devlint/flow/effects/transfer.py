@@ -87,7 +87,7 @@ _ARRAYS = (Kind.NDARRAY, Kind.NUMBER, Kind.BOOL, Kind.LIST, Kind.TUPLE)
 
 
 def _array(use: Use) -> Value:
-    """As `_plain`; of an array it may be known whether it is 0-dimensional."""
+    """As `use.plain`; of an array it may be known whether it is 0-dimensional."""
     value = plain(use.row)
     if value.kind is not Kind.NDARRAY:
         return value
