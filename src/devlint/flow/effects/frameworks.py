@@ -23,6 +23,7 @@ from devlint.torchapi.effects import Row
 _PLACE_BATCHES = frozenset(
     ("accelerate", "dgl", "ffcv", "lightning_fabric", "nvidia", "ray", "torch_xla")
 )
+_FABRIC = ("lightning.Fabric", "lightning.fabric", "lightning.fabric.Fabric")
 _PREPARES = frozenset(("prepare", "prepare_model", "prepare_data_loader"))
 _GIVES_BACK = frozenset(
     ("gather", "gather_for_metrics", "pad_across_processes", "reduce", "unwrap_model")
@@ -35,7 +36,7 @@ _PLACE_OTHERWISE = frozenset(("cpu", "device_placement"))
 def places_batches(name: str) -> bool:
     """Whether an imported name is one of a library that makes loaders, or prepares them, whose
     batches are on the accelerator."""
-    return name.partition(".")[0] in _PLACE_BATCHES or name.endswith(("fabric", "Fabric"))
+    return name.partition(".")[0] in _PLACE_BATCHES or name in _FABRIC
 
 
 def make(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

@@ -111,7 +111,7 @@ def _names_device(argument: ir.Argument, own: set[str]) -> bool:
     """Whether an argument is a device, and not the one on which something of the function's own is:
     `device=device`, `self.device`, but not `device=rows[0].device`."""
     value = argument.value
-    if argument.keyword != "device" and last_name(value) != "device":
+    if argument.keyword != "device" and not means("device", last_name(value), "variable"):
         return False
     of_own = isinstance(value, ir.Attribute) and root_name(value) in own
     return not of_own or last_name(value) != "device"
