@@ -76,6 +76,7 @@ def _set_default_tensor_type(frame: Frame, node: ir.Call, row: Row, args: Argume
 
 
 def _get_default_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """What was set last where the call stands."""
     return Value(Kind.DEVICE, frame.state.default)
 
 
@@ -102,6 +103,7 @@ def _extremum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 
 def _is_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """A condition, which may be known where the call stands."""
     return truth(frame, node, NOTHING)
 
 
@@ -178,6 +180,7 @@ def _child(frame: Frame, node: ir.Call, module: Value) -> Value:
 
 
 def _state_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """A dict of tensors that are where the module is; they know nothing of gradients."""
     if args.receiver is None:
         return NOTHING
     inside = parameter_at(frame, args.receiver[1], node).but(scalar=False, grad=False)
