@@ -7,10 +7,10 @@ from dataclasses import replace
 from devlint.flow.calls import applied, fields, unknown_calls
 from devlint.flow.calls.bound_calls import SAME_MODULE, call_bound, call_super
 from devlint.flow.calls.callers import remember_handing
-from devlint.flow.calls.function_calls import call_function, spread
+from devlint.flow.calls.function_calls import call_function, call_method, spread
 from devlint.flow.calls.host_functions import note_numpy
 from devlint.flow.calls.library_calls import call_library
-from devlint.flow.calls.module_calls import call_instance, call_module, construct
+from devlint.flow.calls.module_calls import call_module, construct
 from devlint.flow.devices import device_index
 from devlint.flow.devices.dropped import note_own
 from devlint.flow.domain.derivation import Sort, steps
@@ -126,7 +126,7 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         several = attributes.of_each(frame, func, value, "__call__")
         if several is not None:
             return call_value(frame, node, func, several, args)
-        return call_instance(frame, node, value, args)
+        return call_method(frame, node, frame.class_of(value), "__call__", args, value)
     if isinstance(func, ir.Name) and func.id == "reveal_device" and args.count == 1:
         shown = args.all[0]
         frame.record(Revealed(node, frame.context(), frame.operand(shown[0].value, shown[1])))

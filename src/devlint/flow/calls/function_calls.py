@@ -74,6 +74,19 @@ def call_function(
     return value
 
 
+def call_method(
+    frame: Frame,
+    node: ir.Call,
+    info: ClassInfo | None,
+    name: str,
+    args: Arguments,
+    receiver: Value | None = None,
+) -> Value:
+    """Call a method of a class; NOTHING where none of that name is in sight."""
+    method = None if info is None else info.reached(name)
+    return NOTHING if method is None else call_function(frame, node, method, args, receiver)
+
+
 def _of_star(frame: Frame, args: Arguments) -> Value:
     """What the one star of a call unpacks, where that is alike and comes last:
     `draw(*x.chunk(2))`."""

@@ -112,12 +112,6 @@ def _may_be_modules(frame: Frame, held: Value) -> bool:
     return held.kind in (Kind.UNKNOWN, Kind.MODULE) or held.kind.is_container
 
 
-def call_instance(frame: Frame, node: ir.Call, value: Value, args: Arguments) -> Value:
-    info = frame.class_of(value)
-    method = None if info is None else info.reached("__call__")
-    return NOTHING if method is None else call_function(frame, node, method, args, value)
-
-
 def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
     """`model(x)`: the result is where the model is."""
     found = frame.object(value)
