@@ -103,7 +103,7 @@ class Row:
     """move, create: the fixed device type ("cuda", "cpu"), whatever the default device is.
     construct of a module: "accelerator" for one that is on CUDA where that is available."""
     kind: str = "tensor"
-    """The kind of the result, in the words of `flow.values.Kind`, lower case."""
+    """The kind of the result, in the words of `flow.domain.values.Kind`, lower case."""
     parts: bool = False
     """The result is a tuple of such tensors (`split`, `topk`, an RNN's output)."""
     parts_with: tuple[str, ...] = ()

@@ -44,7 +44,7 @@ KINDS = frozenset({
     "encoding", "list", "tuple", "set", "dict", "ndarray", "device", "generator", "string",
     "number", "bool", "none", "dtype", "namespace",
 })  # fmt: skip
-"""The kinds that a row may name, from `flow.values.Kind`."""
+"""The kinds that a row may name, from `flow.domain.values.Kind`."""
 
 _MOST_ROWS = 1000
 """Rows that a user adds: a name may be compared with all of them."""

@@ -9,18 +9,18 @@ from devlint.flow.bodies import cached, unregistered
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import is_never_set_up
 from devlint.flow.bodies.functions import run_alone
+from devlint.flow.bodies.occasions import (
+    is_asked_by_constructors,
+    is_exporting,
+    is_out_of_use,
+    is_trying_itself,
+)
 from devlint.flow.bodies.registered import (
     gather,
     leave_open,
     place_parts,
     register,
     tell_kept_tensors,
-)
-from devlint.flow.calls.callers import (
-    is_asked_by_constructors,
-    is_exporting,
-    is_out_of_use,
-    is_trying_itself,
 )
 from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, IS_NONE
 from devlint.flow.domain.lattice import UNKNOWN, conditions, join, only_host

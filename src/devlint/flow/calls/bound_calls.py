@@ -19,7 +19,6 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Bound, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, containers
-from devlint.flow.syntax.walk import is_static
 from devlint.model import ir
 from devlint.torchapi.effects import Effect
 
@@ -61,8 +60,6 @@ def _below(frame: Frame, func: ir.Attribute) -> ClassInfo | None:
 def call_bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Value:
     """Call a method with its receiver."""
     if bound.closure is not None:
-        if is_static(bound.closure.node):
-            return call_function(frame, node, bound.closure, Arguments(args.all))
         held = _held(frame, bound.receiver) if frame.discarded is node else None
         made = call_function(frame, node, bound.closure, Arguments(args.all), bound.receiver)
         if held and all(frame.state.heap[ref] is found for ref, found in held.items()):
@@ -71,7 +68,7 @@ def call_bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Va
     arrivals.of_library(frame, bound.name, frame.world.table.get(bound.name))
     if gradients.is_about_gradients(bound):
         return gradients.called(frame, node, bound, args)
-    if bound.name.startswith("ENCODING."):
+    if bound.receiver.kind is Kind.ENCODING:
         return encoding_method(frame, node, bound, args)
     args = replace(args, receiver=(bound.node, bound.receiver))
     row = frame.world.table.get(bound.name)

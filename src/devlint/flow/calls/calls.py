@@ -7,10 +7,10 @@ from dataclasses import replace
 from devlint.flow.calls import applied, fields, unknown_calls
 from devlint.flow.calls.bound_calls import SAME_MODULE, call_bound, call_super
 from devlint.flow.calls.callers import remember_handing
-from devlint.flow.calls.function_calls import call_function, spread
+from devlint.flow.calls.function_calls import call_function, call_method, spread
 from devlint.flow.calls.host_functions import note_numpy
 from devlint.flow.calls.library_calls import call_library
-from devlint.flow.calls.module_calls import call_instance, call_module, construct
+from devlint.flow.calls.module_calls import call_module, construct
 from devlint.flow.devices import device_index
 from devlint.flow.devices.dropped import note_own
 from devlint.flow.domain.derivation import Sort, steps
@@ -126,7 +126,7 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         several = attributes.of_each(frame, func, value, "__call__")
         if several is not None:
             return call_value(frame, node, func, several, args)
-        return call_instance(frame, node, value, args)
+        return call_method(frame, node, frame.class_of(value), "__call__", args, value)
     if isinstance(func, ir.Name) and func.id == "reveal_device" and args.count == 1:
         shown = args.all[0]
         frame.record(Revealed(node, frame.context(), frame.operand(shown[0].value, shown[1])))
@@ -181,10 +181,11 @@ def _call_method(
     if attr in moves.METHODS and not _defines(frame, base, attr):
         if attr != "type" or kind in TENSORS:
             return _move(frame, node, func, base, args)
-    if kind is Kind.INSTANCE and attr == "_asdict" and not args.all:
-        return attributes.dict_of(frame, node, base)
-    if kind is Kind.INSTANCE and attr == "_replace":
-        return fields.replaced(frame, node, base, args)
+    if kind is Kind.INSTANCE and not _defines(frame, base, attr):
+        if attr == "_asdict" and not args.all:
+            return attributes.dict_of(frame, node, base)
+        if attr == "_replace":
+            return fields.replaced(frame, node, base, args)
     if kind.is_container or _is_dict_of_modules(frame, base, attr):
         return containers.method(frame, node, attr, base, args)
     if kind is Kind.NDARRAY:
@@ -211,6 +212,8 @@ def _call_method(
         if attr in ("get", "pop") and args.all and isinstance(args.all[0][1].data, str):
             return frame.evaluate(ir.Subscript(func.value, args.all[0][0].value))
         return base if attr in ("values", "items") else NOTHING
+    if kind is Kind.UNKNOWN and attr == "get_device" and not args.all:
+        return device_index.of_unknown(frame, func, base)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
         return _unknown_method(frame, node, func, base, base.data, args)
     if kind is Kind.TOKENIZER:
@@ -226,8 +229,6 @@ def _call_method(
         if kind is Kind.UNKNOWN and attr not in _OF_SCALERS:
             give_away(frame, (given for _, given in args.all))
         frame.state.wait()
-        if kind is Kind.UNKNOWN and attr == "get_device" and not args.all:
-            return device_index.of_unknown(frame, func, base)
         if kind is Kind.MODULE and attr in SAME_MODULE:
             return base
         found = unknown_calls.of_part(frame, node, func, args) if own else NOTHING
@@ -266,10 +267,7 @@ def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Ar
     if base.kind in (Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
         return NOTHING
     moved = moves.move(frame, node, func.value, base, args)
-    row = frame.world.table.get(f"torch.Tensor.{func.attr}")
-    if row is None:
-        return NOTHING
-    return transfer.apply(frame, node, row, args) if func.attr == "type" else moved
+    return transfer.named(frame, node, "torch.Tensor.type", args) if func.attr == "type" else moved
 
 
 def _unknown_method(
@@ -286,8 +284,6 @@ def _unknown_method(
     stored = frame.state.paths.get(inner)
     if stored is not None:
         return call_value(frame, node, func, stored, Arguments(args.all))
-    if attr == "get_device" and not args.all:
-        return device_index.of_unknown(frame, func, base)
     if attr == "skipTest":
         return NONE.but(trait=Trait.EXITS)
     if path.given and not args.all:

@@ -24,6 +24,7 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Trial
 from devlint.flow.operations import batches, unpacking
+from devlint.flow.syntax.walk import is_static
 from devlint.model import ir
 
 _ARE_TENSORS = (*TENSORS, Kind.ENCODING)
@@ -64,7 +65,7 @@ def entered(frame: Frame, module: Value) -> Value:
     return module
 
 
-def needed(frame: Frame, node: ir.Call, module: Value, part: Value, args: Arguments) -> list[Given]:
+def needed(frame: Frame, module: Value, part: Value, args: Arguments) -> list[Given]:
     """The tensors that a call gives to a module, whose inputs go into a `part` of a class that is
     seen, without those that may be elsewhere than the module. Of several modules, as those in a
     list are, one has to need them."""
@@ -124,9 +125,10 @@ def _followed(
     alone = alone_with(frame, method, frame.known_in(owner.file))
     alone.site = (*frame.site, function)  # a call has led there, with what it gives
     given = _marked(alone, args, inputs)
-    rest = [value for argument, value in given.all if argument.keyword is None]
+    this = () if is_static(function) else (module.but(trait=Trait.SELF),)
+    rest = (value for argument, value in given.all if argument.keyword is None)
     unpacking.bind_parameters(
-        alone, function.params, [module.but(trait=Trait.SELF), *rest],
+        alone, function.params, (*this, *rest),
         {name: value for name, (_, value) in given.keywords().items()},
         lambda parameter, value: value or path_value(parameter.name),
     )  # fmt: skip
@@ -149,8 +151,7 @@ def alone_with(
 
 def _steps_of(value: Value, state: State) -> Iterator[Step]:
     held = state.heap.get(value.data) if value.kind.is_container else None
-    parts = () if held is None else (*(held.items or (held.element,)), *held.entries.values())
-    for each in (value, *parts):
+    for each in (value, *(() if held is None else held.inside)):
         yield from steps(each.trace)
 
 

@@ -24,6 +24,7 @@ from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.modules.placement import give_away
+from devlint.flow.syntax.walk import is_static
 from devlint.model import ir
 from devlint.model.trees import called
 
@@ -32,6 +33,7 @@ def call_function(
     frame: Frame, node: ir.Call, closure: Closure, args: Arguments, receiver: Value | None = None
 ) -> Value:
     """Run a function of the file here, with these arguments."""
+    receiver = None if is_static(closure.node) else receiver
     has_receiver = receiver is not None
     remember_call(frame, closure, args, has_receiver)
     note_brought(frame, node, closure, args, has_receiver)
@@ -70,6 +72,19 @@ def call_function(
     if value.trait is Trait.EXITS and _is_left_to_subclasses(closure, receiver):
         return NOTHING
     return value
+
+
+def call_method(
+    frame: Frame,
+    node: ir.Call,
+    info: ClassInfo | None,
+    name: str,
+    args: Arguments,
+    receiver: Value | None = None,
+) -> Value:
+    """Call a method of a class; NOTHING where none of that name is in sight."""
+    method = None if info is None else info.reached(name)
+    return NOTHING if method is None else call_function(frame, node, method, args, receiver)
 
 
 def _of_star(frame: Frame, args: Arguments) -> Value:
@@ -186,6 +201,7 @@ def refuses(frame: Frame, closure: Closure, args: Arguments, receiver: Value | N
     Of a method, only where the object is made in sight, so that its class is the one that is
     meant, and where nothing else may come between the call and the method.
     """
+    receiver = None if is_static(closure.node) else receiver
     if receiver is not None and not _is_exactly(frame.class_of(receiver), receiver):
         return False
     decorators = closure.node.decorators if isinstance(closure.node, ir.Function) else ()

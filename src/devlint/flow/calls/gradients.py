@@ -3,7 +3,7 @@ and the gradient that `backward` gets is where the output is."""
 
 from __future__ import annotations
 
-from devlint.flow.calls.function_calls import call_function
+from devlint.flow.calls.function_calls import call_method
 from devlint.flow.calls.judged import told_aside
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
@@ -42,35 +42,23 @@ def _applied(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> V
     made = frame.allocate((node, "context"), Object(source=CONTEXT))
     context = Value(Kind.INSTANCE, data=made)
     if info.method("setup_context") is None:
-        result = _run(frame, node, info, "forward", args, context)
+        args = Arguments((*_positional(node, (context,)).all, *args.all))
+        result = call_method(frame, node, info, "forward", args)
     else:
-        result = _run(frame, node, info, "forward", args)
+        result = call_method(frame, node, info, "forward", args)
         inputs = Object(items=tuple(value for _, value in args.positional()))
-        given = (Value(Kind.TUPLE, data=frame.allocate(node, inputs)), result)
-        _run(frame, node, info, "setup_context", _positional(node, given), context)
+        given = (context, Value(Kind.TUPLE, data=frame.allocate(node, inputs)), result)
+        call_method(frame, node, info, "setup_context", _positional(node, given))
     found = frame.object(result)
     outputs = (result,) if found is None or found.items is None else found.items
     gradients = [_gradient(frame, node, output) for output in outputs]
     if any(each is not NOTHING for each in gradients):
         with told_aside(frame):
-            _run(frame, node, info, "backward", _positional(node, gradients), context)
+            call_method(frame, node, info, "backward", _positional(node, (context, *gradients)))
     return result
 
 
-def _run(
-    frame: Frame,
-    node: ir.Call,
-    info: ClassInfo,
-    name: str,
-    args: Arguments,
-    context: Value | None = None,
-) -> Value:
-    """Run a pass: all are static methods, whatever their decorators."""
-    method = info.reached(name)
-    return NOTHING if method is None else call_function(frame, node, method, args, context)
-
-
-def _positional(node: ir.Call, values: tuple[Value, ...] | list[Value]) -> Arguments:
+def _positional(node: ir.Call, values: tuple[Value, ...]) -> Arguments:
     return Arguments(tuple((ir.Argument(node), value) for value in values))
 
 

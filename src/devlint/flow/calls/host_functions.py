@@ -42,6 +42,7 @@ from devlint.flow.facts import (
 )
 from devlint.flow.facts.meetings import met
 from devlint.flow.frames.arguments import Arguments, by_parameter
+from devlint.flow.frames.contents import contents
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Parameter, World
@@ -50,6 +51,7 @@ from devlint.flow.syntax.passing import is_sent_after
 from devlint.flow.syntax.signs import made_up_for_tests
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import last_name
 from devlint.policy import means
 
 
@@ -66,7 +68,7 @@ def note_brought(
     earnest = listens and not is_trial(frame)
     given = by_parameter(function, args, has_receiver)
     for (argument, _), (name, value) in zip(args.all, given, strict=True):
-        inside = list(_inside(frame, value, _DEEPEST))
+        inside = [each for each in contents(frame, value) if each is value or each.kind in TENSORS]
         away = (each for each in inside if may_be_accelerator(frame.place(each)))
         value = next(away, inside[0] if inside else value)
         place, key = frame.place(value), (closure.file.path, closure.qualname, name)
@@ -83,20 +85,6 @@ def note_brought(
             given_here.add(True)
         elif earnest and (place == CPU or (place == UNKNOWN and frame.role is Role.DATA)):
             given_here.add(True)  # of what code that makes samples has, nothing needs to be known
-
-
-_DEEPEST = 3
-
-
-def _inside(frame: Frame, value: Value, depth: int) -> Iterator[Value]:
-    """What is given, or the tensors in what is given: in a list of pairs."""
-    holds = value.kind.is_container or value.kind is Kind.INSTANCE
-    held = frame.object(value) if holds and depth else None
-    for each in (value,) if held is None else held.inside:
-        if held is None or each.kind in TENSORS:
-            yield each
-        elif frame.object(each) is not None:
-            yield from _inside(frame, each, depth - 1)
 
 
 _UNPROVEN = (Trait.PART, Trait.BESIDE)
@@ -189,8 +177,8 @@ def _is_yet_to_go(frame: Frame, node: ir.Call, argument: ir.Argument, place: Dev
 def _is_of_array(value: Value) -> bool:
     """Whether it is made of an array: that is data, where numbers that are made up try things."""
     step = shown(value.trace) if value.origin is Origin.HOST_DATA else None
-    made = step.node.func if step is not None and isinstance(step.node, ir.Call) else None
-    return isinstance(made, ir.Attribute) and made.attr == "from_numpy"
+    made = step.node if step is not None else None
+    return isinstance(made, ir.Call) and last_name(made.func) == "from_numpy"
 
 
 def without_host_functions(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:

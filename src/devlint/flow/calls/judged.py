@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.differences import difference
-from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Symbol
+from devlint.flow.domain.lattice import UNKNOWN, Guarded, Symbol
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.contents import contents
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.rewritten import as_kept
@@ -31,7 +32,8 @@ def is_told(frame: Frame, module: Value, inputs: Sequence[Given], args: Argument
         return False
     if _holds_objects(frame, module, _DEEPEST):
         return True
-    places = [place, *(each for _, value in args.all for each in _places(frame, value, _DEEPEST))]
+    given = (each for _, value in args.all for each in contents(frame, value))
+    places = [place, *map(frame.place, given)]
     return any(each != UNKNOWN and not isinstance(each, Symbol) for each in places)
 
 
@@ -47,17 +49,6 @@ def _holds_objects(frame: Frame, module: Value, depth: int) -> bool:
 
 
 _DEEPEST = 3
-
-
-def _places(frame: Frame, value: Value, depth: int) -> Iterator[Device]:
-    """Where something is, or what it holds: a list of dicts of tensors, an object."""
-    holds = value.kind.is_container or value.kind is Kind.INSTANCE
-    found = frame.object(value) if holds else None
-    if found is None:
-        yield frame.place(value)
-    elif depth:
-        for each in found.inside:
-            yield from _places(frame, each, depth - 1)
 
 
 def parts(frame: Frame, node: ir.Call, module: Value, args: Arguments) -> Iterator[Part]:

@@ -112,12 +112,6 @@ def _may_be_modules(frame: Frame, held: Value) -> bool:
     return held.kind in (Kind.UNKNOWN, Kind.MODULE) or held.kind.is_container
 
 
-def call_instance(frame: Frame, node: ir.Call, value: Value, args: Arguments) -> Value:
-    info = frame.class_of(value)
-    method = None if info is None else info.reached("__call__")
-    return NOTHING if method is None else call_function(frame, node, method, args, value)
-
-
 def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
     """`model(x)`: the result is where the model is."""
     found = frame.object(value)
@@ -132,7 +126,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     if value.trait in (Trait.IF_MODULE, Trait.LOADED):
         value = value.but(kind=Kind.MODULE, data=None)
     place, buffers = frame.place(value), holds_buffers_only(frame, value)
-    inputs = _given(frame, node, value, found, args)
+    inputs = _given(frame, value, found, args)
     if not managed:
         meet.call_parts(frame, node, (func, value))
     parted = is_parted(frame, value)
@@ -170,7 +164,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     pipeline = found is None and _is_pipeline(func, args)
     if unmoved or pipeline or _is_given_object(frame, place, args):
         return NOTHING
-    several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
+    row = frame.world.table.get(source)
+    several = row is not None and row.parts
     kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
     unproven = Trait.PART if found is None else None  # nobody knows what it is, or what it returns
     there = Value(
@@ -206,13 +201,11 @@ def _gives(frame: Frame, module: Object | None) -> bool | None:
     return module.gives_number or (False if row.parameters and not row.reduces else None)
 
 
-def _given(
-    frame: Frame, node: ir.Call, module: Value, found: Object | None, args: Arguments
-) -> list[Given]:
+def _given(frame: Frame, module: Value, found: Object | None, args: Arguments) -> list[Given]:
     """The tensors that a module needs where it is."""
     part = contracts.entered(frame, module)
     if any(contracts.forward_of(each) is not None for each in frame.objects(part)):
-        return contracts.needed(frame, node, module, part, args)
+        return contracts.needed(frame, module, part, args)
     return may_hold_tensors(frame, found, args)
 
 
@@ -274,9 +267,6 @@ def _stateless_call(
     if len(tensors) == 1:
         return tensors[0][1].but(kind=Kind.TENSOR, data=None, scalar=None, trait=None)
     return meet.meet(frame, node, ir.render(func), tensors)
-
-
-_SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
 
 
 def _adapts(frame: Frame, info: ClassInfo | None, module: Value) -> bool:

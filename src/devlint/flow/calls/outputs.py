@@ -83,9 +83,10 @@ def _returned(frame: Frame, module: Value, method: tuple[ClassInfo, ir.Function]
     if function not in returned:
         returned[function] = None  # it may call itself
         alone = alone_with(frame, method, {})
-        for parameter in function.params:
-            alone.state.env[parameter.name] = path_value(parameter.name)
-        alone.state.env[function.params[0].name] = module.but(trait=Trait.SELF)
+        this = module.but(trait=Trait.SELF)
+        for name in (parameter.name for parameter in function.params):
+            known = this if name == first_parameter(function) else path_value(name)
+            alone.state.env[name] = known
         place_module(alone, module, THE_MODULE)
         with frame.world.uncounted():
             frame.world.run(alone, function.body)

@@ -56,9 +56,10 @@ def _is_cuda(value: Value) -> bool:
 def note_typed(frame: Frame, node: ir.Call, args: Arguments) -> None:
     """Note `isinstance(x, torch.LongTensor)` of what may well be on an accelerator: only tensors of
     the CPU are of that type."""
-    if not frame.tells or args.count != 2:
+    given = args.positional()
+    if not frame.tells or len(given) != 2:
         return
-    (subject, value), (asked, _) = args.positional()
+    (subject, value), (asked, _) = given
     types = asked.items if isinstance(asked, ir.Display) else (asked,)
     names = [dotted(frame, each) for each in types]
     of_the_cpu = tuple(name for name in names if place_of_type(name) == "cpu")

@@ -13,6 +13,7 @@ from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.domain.wording import hop
 from devlint.flow.facts import Ignored, IgnoredDevice
 from devlint.flow.frames.arguments import Arguments, by_parameter, fits, omitted
+from devlint.flow.frames.contents import contents
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, from_star
@@ -119,24 +120,16 @@ def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -
 def tell_dropped(frame: Frame, own: ir.Parameter) -> bool:
     """Of the calls that went without the device, tell those whose result is returned as it came."""
     told = False
-    parts = [part for value, _ in frame.returns for part in _parts(frame, value)]
+    parts = [part for value, _ in frame.returns for part in contents(frame, value, 1)]
     returned = [shown(part.trace) for part in parts if isinstance(part.device, Known)]
     for node, callee, made in frame.dropped_devices:
-        lasts = [shown(part.trace) for part in _parts(frame, made)]
+        lasts = [shown(part.trace) for part in contents(frame, made, 1)]
         for step in returned:
             if step is not None and any(step is last for last in lasts):
                 record(frame, own, node, Ignored.DROPPED, (hop(step),), callee)
                 told = True
                 break
     return told
-
-
-def _parts(frame: Frame, value: Value) -> tuple[Value, ...]:
-    """A value, or what is in it: of an object, what it keeps."""
-    found = frame.object(value)
-    if found is None or not (value.kind.is_container or value.kind is Kind.INSTANCE):
-        return (value,)
-    return found.inside
 
 
 _ENOUGH = 2

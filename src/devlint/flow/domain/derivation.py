@@ -54,7 +54,6 @@ class Sort(Enum):
     GLOBAL_RANK = "source.global-rank", "the number of the process among those of all machines"
     CLOCK = "source.clock", "the clock is read here"
     EARLY_CLOCK = "source.clock-after-work", "read here"
-    WITH_DEVICE = "source.with-device"
     # --- how it moves
     MOVE_NAMED = "move.named", "moved to {device} here"
     MOVE_CHOSEN = "move.chosen", "moved to {device} here"

@@ -39,10 +39,10 @@ class Kind(Enum):
     NONE = auto()
     DTYPE = auto()
     LIBRARY = auto()  # a dotted name of an imported library
-    FUNCTION = auto()  # a function or lambda of this file
-    CLASS = auto()  # a class of this file
+    FUNCTION = auto()  # a function or lambda of a file that is read
+    CLASS = auto()  # a class of one
     METHOD = auto()  # a bound method
-    INSTANCE = auto()  # an instance of a plain class of this file
+    INSTANCE = auto()  # an instance of a plain class of a file that is read
     NAMESPACE = auto()  # argparse's result, a configuration: attributes without types
 
     __hash__ = object.__hash__  # Enum's own is written in Python

@@ -4,7 +4,7 @@ of several, with what stands under each key; or an object of the project."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from itertools import count
 
 from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.lattice import CPU
@@ -69,18 +69,8 @@ def _put_together(
     if found is None or value.kind is Kind.SET:
         return leaf(value)
     kind = Kind.DICT if value.kind is Kind.DICT else Kind.LIST
-    inside = replace(
-        found,
-        items=found.items
-        and tuple(
-            _put_together(frame, (*place, at), each, leaf) for at, each in enumerate(found.items)
-        ),
-        entries={
-            name: _put_together(frame, (*place, name), each, leaf)
-            for name, each in found.entries.items()
-        },
-        element=_put_together(frame, (*place, None), found.element, leaf),
-    )
+    number = count()
+    inside = found.mapped(lambda e: _put_together(frame, (*place, next(number)), e, leaf))
     return Value(kind, data=frame.allocate((*place, "batch"), inside))
 
 

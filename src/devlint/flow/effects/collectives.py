@@ -21,6 +21,7 @@ from devlint.torchapi.effects import Row
 
 _FOR_ACCELERATORS = frozenset(("nccl", "rccl", "hccl", "xccl", "cncl", "mccl"))
 """The backends that take tensors of accelerators only."""
+_BACKENDS = _FOR_ACCELERATORS | {"gloo", "mpi", "ucc"}
 UNKNOWN_BACKEND = "?"
 
 
@@ -42,8 +43,8 @@ def init_process_group(frame: Frame, node: ir.Call, row: Row, args: Arguments) -
 
 def note_option(frame: Frame, args: Arguments) -> None:
     """`parser.add_argument("--dist-backend", default="nccl")` tells of a backend too."""
-    option, default = args.value((0,)).data, args.value(("default",)).data
-    if isinstance(option, str) and "backend" in option and isinstance(default, str):
+    default = args.value(("default",)).data
+    if isinstance(default, str) and default.lower() in _BACKENDS:
         frame.world.options.add(default.lower())
 
 

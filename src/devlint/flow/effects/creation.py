@@ -41,15 +41,15 @@ def _create(use: Use) -> Value:
         workers.note_use(use.frame, use.node, device)
         if row.data and device != CPU:
             use.frame.state.wait()  # the data is copied there
-        owner = _stored_device(use)
         given = use.args.find(row.device)
-        if owner is None and given is not None and _is_fresh(given[1]):  # `device=y.device`
+        if given is not None and stale.owner_of(given[1]) is None and _is_fresh(given[1]):
+            # `device=y.device`
             origin = given[1].origin if given[1].origin in MADE else Origin.DEFAULT
             return given[1].but(
                 kind=Kind.TENSOR, device=device, data=None, origin=origin, scalar=scalar, grad=grad,
                 trait=trait, trace=Step(Sort.BESIDE, use.node, given[1].trace, device),
             )  # fmt: skip
-        return _on_device(use, device, owner, scalar).but(grad=grad, trait=trait)
+        return on_device(use, device, scalar).but(grad=grad, trait=trait)
     taken = use.args.find((0,)) if row.name == "torch.from_numpy" else None
     if taken is not None:
         narrow_to_array(use.frame, taken[0])
@@ -60,21 +60,24 @@ def _create(use: Use) -> Value:
     source = use.args.find(row.generator)
     if source is not None and source[1].kind is Kind.UNKNOWN:
         return Value(Kind.TENSOR, UNKNOWN, scalar=scalar)  # it has to be where its generator is
+    default = use.frame.state.default
     if is_placeholder(use.args, row):
-        return placeholder(use.frame, _default(use, False, grad, trait))
+        return placeholder(use.frame, on_default(use, default).but(grad=grad, trait=trait))
     if row.to and not _is_of_default_type(use):
         scalar = False if scalar is None and row.name == "torch.from_numpy" else scalar
         return Value(
             Kind.TENSOR, Known(row.to), origin=Origin.HOST_DATA, scalar=scalar, grad=grad,
             trace=Step(Sort.HOST_DATA, use.node),
         )  # fmt: skip
-    return _default(use, scalar, grad, trait)
+    return on_default(use, default, scalar).but(grad=grad, trait=trait)
 
 
 def _of_tensor(use: Use, data: Given) -> Value | None:
     """What is made of a tensor, which keeps its device, or of what may be one; None of other
     data."""
     name, (node, value) = use.row.name, data
+    if name in _TAKES_TENSORS and is_handed_default(use.frame):
+        return None  # it goes to that device
     if name == "torch.Tensor" and not _is_tensor(value):
         return None  # most likely it is given data
     if value.kind in TENSORS:
@@ -131,6 +134,12 @@ def _is_used_as_tensor(use: Use, node: ir.Expr) -> bool:
     return not again and (node.id in scan.tensors or node.id in scan.sliced)
 
 
+def is_handed_default(frame: Frame) -> bool:
+    """Whether functions that make tensors get a device of `torch.set_default_device`, where none is
+    given, whatever they are given."""
+    return frame.state.default != CPU and not frame.world.sets_tensor_type
+
+
 def _stored_device(use: Use) -> object:
     """Whose attribute the device argument is, where a module has stored it."""
     given = use.args.find(use.row.device)
@@ -140,25 +149,24 @@ def _stored_device(use: Use) -> object:
     return owner
 
 
-def _on_device(use: Use, device: Device, owner: object, scalar: bool | None) -> Value:
-    """A tensor that is made on a device; `owner` is who has stored that."""
+def on_device(use: Use, device: Device, scalar: bool | None = False) -> Value:
+    """A tensor that is made on a device that a call names."""
+    owner = _stored_device(use)
     origin = Origin.STALE if owner else Origin.MOVED
     told = made(use.node, device, owner)
     return Value(Kind.TENSOR, device, owner, origin, scalar=scalar, trace=told)
 
 
-def _default(use: Use, scalar: bool | None, grad: bool, trait: Trait | None) -> Value:
-    default = use.frame.state.default
-    return Value(
-        Kind.TENSOR, default, origin=Origin.DEFAULT, scalar=scalar, grad=grad, trait=trait,
-        trace=Step(Sort.DEFAULT, use.node, device=default),
-    )  # fmt: skip
+def on_default(use: Use, default: Device, scalar: bool | None = False) -> Value:
+    """A tensor that is made where all are made of which nobody says where."""
+    told = Step(Sort.DEFAULT, use.node, device=default)
+    return Value(Kind.TENSOR, default, origin=Origin.DEFAULT, scalar=scalar, trace=told)
 
 
 def create_like(use: Use) -> Value:
     device, scalar = device_argument(use), dimensions(use.args, use.row)
     if device is not None:
-        return _on_device(use, device, _stored_device(use), scalar)
+        return on_device(use, device, scalar)
     found = tensor_like(use, use.row.like)
     if scalar is None and use.row.dims.value in ("", "same"):
         scalar = found.scalar

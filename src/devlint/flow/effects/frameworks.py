@@ -23,6 +23,7 @@ from devlint.torchapi.effects import Row
 _PLACE_BATCHES = frozenset(
     ("accelerate", "dgl", "ffcv", "lightning_fabric", "nvidia", "ray", "torch_xla")
 )
+_FABRIC = ("lightning.Fabric", "lightning.fabric", "lightning.fabric.Fabric")
 _PREPARES = frozenset(("prepare", "prepare_model", "prepare_data_loader"))
 _GIVES_BACK = frozenset(
     ("gather", "gather_for_metrics", "pad_across_processes", "reduce", "unwrap_model")
@@ -35,7 +36,7 @@ _PLACE_OTHERWISE = frozenset(("cpu", "device_placement"))
 def places_batches(name: str) -> bool:
     """Whether an imported name is one of a library that makes loaders, or prepares them, whose
     batches are on the accelerator."""
-    return name.partition(".")[0] in _PLACE_BATCHES or name.endswith(("fabric", "Fabric"))
+    return name.partition(".")[0] in _PLACE_BATCHES or name in _FABRIC
 
 
 def make(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -73,9 +74,10 @@ def _prepared(frame: Frame, node: ir.Call, value: Value, place: Device) -> Value
         forget_optimizer(frame, value)
     elif found is None:
         return Value(Kind.UNKNOWN, trait=Trait.MANAGED) if value.kind is Kind.UNKNOWN else value
-    elif value.kind is Kind.MODULE and place != UNKNOWN:
-        place_module(frame, value, place, Step(Sort.PREPARED, node, found.trace, place))
     else:
         told = Step(Sort.PREPARED, node, found.trace, place)
-        frame.update(value, replace(found, device=place, trace=told, managed=place == UNKNOWN))
+        if value.kind is Kind.MODULE and place != UNKNOWN:
+            place_module(frame, value, place, told)
+        else:
+            frame.update(value, replace(found, device=place, trace=told, managed=place == UNKNOWN))
     return value.but(trait=Trait.MANAGED)

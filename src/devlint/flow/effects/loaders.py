@@ -8,6 +8,7 @@ from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import collation, pinning, workers
 from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.contents import contents
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.scan import MOVES
@@ -21,6 +22,7 @@ from devlint.torchapi.effects import Row
 
 def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -> Value:
     """A loader yields host tensors, unless its data set or its `collate_fn` may move them."""
+    args = _named(args) if row.name == "torch.utils.data.DataLoader" else args
     device: Device = CPU
     for _, value in args.all:
         found = frame.object(value)
@@ -33,7 +35,9 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
         elif isinstance(value.data, Closure) and _closure_moves(value.data):
             device = UNKNOWN
         elif (info := frame.class_of(value)) is not None:
-            device = UNKNOWN if _class_moves(info) or _holds_elsewhere(frame, value) else device
+            held = (each for each in contents(frame, value, 2) if each.kind in TENSORS)
+            away = _class_moves(info) or not all(only_host(frame.place(each)) for each in held)
+            device = UNKNOWN if away else device
     collate = args.keyword("collate_fn")
     collating = None if collate is None else collation.called(frame, collate[1])
     if collate is not None and collate[1].kind not in _COLLATE and collating is None:
@@ -55,18 +59,15 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
     return Value(kind, data=frame.allocate(node, made), trace=told)
 
 
+def _named(args: Arguments) -> Arguments:
+    """The arguments of a `DataLoader`, of which the sixth to the eighth have their names."""
+    by_position = args.all[5 : len(args.positional())]
+    named = zip(by_position, ("num_workers", "collate_fn", "pin_memory"), strict=False)
+    given = tuple((ir.Argument(each.value, name), value) for (each, value), name in named)
+    return Arguments((*args.all[:5], *given, *args.all[5 + len(given) :]))
+
+
 _COLLATE = (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY)
-
-
-def _holds_elsewhere(frame: Frame, data_set: Value) -> bool:
-    """Whether an object holds tensors of which nobody knows that they are on the host."""
-    found = frame.object(data_set)
-    for held in () if found is None else found.inside:
-        inner = frame.object(held) if held.kind.is_container else None
-        each = held if inner is None else inner.elements()
-        if each.kind in TENSORS and not only_host(frame.place(each)):
-            return True
-    return False
 
 
 def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
@@ -110,7 +111,7 @@ def _names_device(argument: ir.Argument, own: set[str]) -> bool:
     """Whether an argument is a device, and not the one on which something of the function's own is:
     `device=device`, `self.device`, but not `device=rows[0].device`."""
     value = argument.value
-    if argument.keyword != "device" and last_name(value) != "device":
+    if argument.keyword != "device" and not means("device", last_name(value), "variable"):
         return False
     of_own = isinstance(value, ir.Attribute) and root_name(value) in own
     return not of_own or last_name(value) != "device"

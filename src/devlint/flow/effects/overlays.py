@@ -14,11 +14,12 @@ from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import frameworks
 from devlint.flow.effects.collectives import collective, init_process_group
+from devlint.flow.effects.creation import is_handed_default, on_default, on_device
 from devlint.flow.effects.distributions import distribution, divergence, draw, measure
 from devlint.flow.effects.global_ranks import RANKS
 from devlint.flow.effects.model_overlays import embeddings, from_pretrained, quantization
 from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS
-from devlint.flow.effects.use import Overlay
+from devlint.flow.effects.use import Overlay, Use, device_argument
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, library_value
@@ -75,6 +76,7 @@ def _set_default_tensor_type(frame: Frame, node: ir.Call, row: Row, args: Argume
 
 
 def _get_default_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """What was set last where the call stands."""
     return Value(Kind.DEVICE, frame.state.default)
 
 
@@ -101,6 +103,7 @@ def _extremum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 
 def _is_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """A condition, which may be known where the call stands."""
     return truth(frame, node, NOTHING)
 
 
@@ -123,31 +126,24 @@ def _normal(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     for _, value in args.positional()[:2]:
         if value.kind in TENSORS:
             return value.but(scalar=None, data=None, trait=None)
-    placed = _on_given_device(frame, node, args)
-    if placed is not None:
-        return placed
+    use = Use(frame, node, row, args)
+    device = device_argument(use)
+    if device is not None:
+        return on_device(use, device)
     if args.find((2, "size")) is None or args.unpacked:
         return NOTHING
-    told = Step(Sort.DEFAULT, node, device=CPU)
-    return Value(Kind.TENSOR, frame.state.default, origin=Origin.DEFAULT, scalar=False, trace=told)
-
-
-def _on_given_device(frame: Frame, node: ir.Call, args: Arguments) -> Value | None:
-    """The tensor of a call that is told a device, not as None."""
-    given = args.keyword("device")
-    if given is None or given[1].kind is Kind.NONE:
-        return None
-    device = use_device(frame, *given, via="device")
-    told = Step(Sort.WITH_DEVICE, node, device=device)
-    return Value(Kind.TENSOR, device, origin=Origin.MOVED, scalar=False, trace=told)
+    return on_default(use, CPU if is_handed_default(frame) else frame.state.default)
 
 
 def _sparse_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`torch.sparse_coo_tensor(indices, values)`: with a device it moves both, else they meet."""
     given = [found for found in (args.find((0, "indices")), args.find((1, "values"))) if found]
-    placed = _on_given_device(frame, node, args)
-    if placed is not None:
-        return placed
+    use = Use(frame, node, row, args)
+    device = device_argument(use)
+    if device is not None:
+        return on_device(use, device)
+    if is_handed_default(frame):
+        return on_default(use, frame.state.default)
     if len(given) < 2 or any(value.kind not in TENSORS for _, value in given):
         return Value(Kind.TENSOR, UNKNOWN, scalar=False)
     return meet.meet(frame, node, "sparse_coo_tensor", given, free_scalars=False).but(scalar=False)
@@ -184,6 +180,7 @@ def _child(frame: Frame, node: ir.Call, module: Value) -> Value:
 
 
 def _state_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """A dict of tensors that are where the module is; they know nothing of gradients."""
     if args.receiver is None:
         return NOTHING
     inside = parameter_at(frame, args.receiver[1], node).but(scalar=False, grad=False)
@@ -195,10 +192,6 @@ def _size(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if args.all:
         return Value(Kind.NUMBER, trait=Trait.PYTHON_NUMBER)
     return Value(Kind.UNKNOWN, trait=Trait.SHAPE)
-
-
-def _placed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    return Value(Kind.TENSOR, UNKNOWN)
 
 
 def _tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -234,12 +227,13 @@ def _load_audio(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
     return Value(Kind.TUPLE, data=frame.allocate(node, inside))
 
 
-_TO_TENSOR = "torchvision.transforms.functional.to_tensor"
+_TO_TENSOR = library_value("torchvision.transforms.functional.to_tensor")
+"""`ToTensor()`: called with an image, it does what the function does."""
 
 
-def _to_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """`ToTensor()`: called with an image, it does what the function does."""
-    return library_value(_TO_TENSOR)
+def _gives(value: Value) -> Overlay:
+    """What no row can say, whatever a call is given."""
+    return lambda frame, node, row, args: value
 
 
 def _composed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -252,7 +246,7 @@ def _composed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     for item in given[0].items:
         name = dotted(frame, item.func) if isinstance(item, ir.Call) else ""
         if name.endswith(("transforms.ToTensor", "transforms.PILToTensor")):
-            found = library_value(_TO_TENSOR)
+            found = _TO_TENSOR
         elif not name.startswith("torchvision.transforms.") or name.endswith(".Lambda"):
             found = NOTHING
     return found
@@ -288,7 +282,7 @@ OVERLAYS: Mapping[str, Overlay] = {
     "named_parameters": _each(_parameter_of, named=True),
     "normal": _normal,
     "parameters": _each(_parameter_of),
-    "placed": _placed,
+    "placed": _gives(Value(Kind.TENSOR, UNKNOWN)),
     "quantization": quantization,
     "set_default_device": _set_default_device,
     "set_default_tensor_type": _set_default_tensor_type,
@@ -296,6 +290,6 @@ OVERLAYS: Mapping[str, Overlay] = {
     "sparse_tensor": _sparse_tensor,
     "state_dict": _state_dict,
     "tensor_type": _tensor_type,
-    "to_tensor": _to_tensor,
+    "to_tensor": _gives(_TO_TENSOR),
 }
 """The overlays by the name that rows use."""

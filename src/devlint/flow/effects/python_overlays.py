@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import count
 
 from devlint.flow.conditions import implications, questions
 from devlint.flow.conditions.of_types import is_instance
@@ -192,17 +193,20 @@ def _copy(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 
 def _with_parts_copied(
-    frame: Frame, node: ir.Call, found: Object, within: tuple[str, ...]
+    frame: Frame, node: ir.Call, found: Object, within: tuple[int, ...]
 ) -> Object:
     """A module whose parts are copies, too: they don't move with the original any more."""
-    entries = dict(found.entries)
-    for name, held in found.entries.items():
+    number = count()
+
+    def copied(held: Value) -> Value:
+        path = (*within, next(number))
         part = frame.object(held) if held.kind is Kind.MODULE else None
-        if part is not None and len(within) < _DEEPEST:
-            path = (*within, name)
-            copied = _with_parts_copied(frame, node, part, path)
-            entries[name] = held.but(data=frame.allocate((node, path), copied))
-    return replace(found, entries=entries)
+        if part is None or len(path) > _DEEPEST:
+            return held
+        inside = _with_parts_copied(frame, node, part, path)
+        return held.but(data=frame.allocate((node, path), inside))
+
+    return found.mapped(copied)
 
 
 _DEEPEST = 9
@@ -255,15 +259,7 @@ def _is_instance(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
     told = is_instance(frame, node)
     if told is not None:
         return Value(Kind.BOOL, data=told)
-    return implications.truth(frame, node, _TRUTH)
-
-
-_TRUTH = Value(Kind.BOOL)
-
-
-def _clock(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """Whether an accelerator is still at work when the clock is read is known only there."""
-    return arrivals.clock(frame, node)
+    return implications.truth(frame, node, Value(Kind.BOOL))
 
 
 def _load_array(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -297,7 +293,7 @@ def _sum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     **REFLECTION,
     "choice": _choice,
-    "clock": _clock,
+    "clock": lambda frame, node, row, args: arrivals.clock(frame, node),
     "copy": _copy,
     "defaultdict": _default_dict,
     "deque": _iterate,

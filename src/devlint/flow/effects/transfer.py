@@ -87,7 +87,7 @@ _ARRAYS = (Kind.NDARRAY, Kind.NUMBER, Kind.BOOL, Kind.LIST, Kind.TUPLE)
 
 
 def _array(use: Use) -> Value:
-    """As `_plain`; of an array it may be known whether it is 0-dimensional."""
+    """As `use.plain`; of an array it may be known whether it is 0-dimensional."""
     value = plain(use.row)
     if value.kind is not Kind.NDARRAY:
         return value
@@ -113,9 +113,7 @@ def _move(use: Use) -> Value:
     if use.row.like:
         told = replace(told, sort=Sort.MOVE_BESIDE)
     if value.kind.is_container and found is not None:
-        items = None if found.items is None else tuple(_at(v, device, told) for v in found.items)
-        entries = {key: _at(v, device, told) for key, v in found.entries.items()}
-        held = Object(items=items, entries=entries, element=_at(found.element, device, told))
+        held = found.mapped(lambda each: _at(each, device, told))
         return Value(value.kind, data=use.frame.allocate(use.node, held))
     return _at(value, device, told)
 

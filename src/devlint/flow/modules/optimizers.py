@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort, Step
@@ -14,6 +13,7 @@ from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.domain.wording import hops
 from devlint.flow.facts import LeftState
 from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.contents import contents
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import drop_left, forget_optimizer, held_place
@@ -23,13 +23,12 @@ from devlint.torchapi.effects import Row
 from devlint.torchapi.spellings import is_optimizer_class
 
 BUILT, LOADED, STEPPED, REPLACED = "built", "loaded", "stepped", "replaced"
-_DEEPEST = 4
 
 
 def build(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`Adam(model.parameters())`. Its `items` are the modules whose parameters it holds."""
     given = args.find(row.data)
-    inside = () if given is None else _inside(frame, given[1])
+    inside = () if given is None else contents(frame, given[1], 4, of_objects=False)
     owners = dict.fromkeys(each.data.ref for each in inside if isinstance(each.data, Owned))
     told = Step(Sort.OPTIMIZER, node, name=row.name.rpartition(".")[2])
     made = Object(
@@ -53,16 +52,6 @@ def _is_stateless(row: Row, args: Arguments) -> bool:
         return False
     given = [args.find(parameter) for parameter in row.weights]
     return all(each is None or each[1].data == 0 for each in given)
-
-
-def _inside(frame: Frame, value: Value, depth: int = _DEEPEST) -> Iterator[Value]:
-    """The values in a container, in dicts of a list too (`[{"params": ...}]`)."""
-    found = frame.object(value)
-    if found is None or not value.kind.is_container or depth == 0:
-        yield value
-        return
-    for each in found.inside:
-        yield from _inside(frame, each, depth - 1)
 
 
 def _replace_others(frame: Frame, made: Object) -> None:

@@ -16,6 +16,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Copy, Kind, Origin, Value
 from devlint.flow.facts import EarlyClock, EarlyRead, LoopRead
 from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.contents import contents
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import first_row, nodes_of
 from devlint.model import ir
@@ -181,11 +182,7 @@ def looks_at_no_values(row: Row) -> bool:
 
 def _inside(frame: Frame, given: Given) -> list[Given]:
     """An argument, or what is in it where it is a list."""
-    node, value = given
-    found = frame.object(value)
-    if found is None or not value.kind.is_container:
-        return [given]
-    return [(node, each) for each in found.inside]
+    return [(given[0], each) for each in contents(frame, given[1], 1, of_objects=False)]
 
 
 def _waits_somewhere(frame: Frame) -> bool:

@@ -88,7 +88,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if kind is Kind.ENCODING:
         found = frame.object(base)
         if attr in _ALSO_ENCODING:
-            return Value(Kind.METHOD, data=Bound(base, node.value, f"ENCODING.{attr}"))
+            return Value(Kind.METHOD, data=Bound(base, node.value, attr))
         if found is not None and graphs.is_graph(frame, base):
             return graphs.attribute(frame, base, found, attr)
         return part_of_encoding(frame, (node.value, base), attr)

@@ -122,8 +122,10 @@ def stored_calls(nodes: Iterable[ir.Node], this: str) -> Iterator[ir.Call]:
 
 
 def first_parameter(function: ir.Function | ir.Lambda | None) -> str:
-    """The name by which a method knows its object; "" where it takes nothing."""
-    return function.params[0].name if function is not None and function.params else ""
+    """The name by which a method knows its object; "" where it takes nothing or is static."""
+    if function is None or not function.params or is_static(function):
+        return ""
+    return function.params[0].name
 
 
 def parameter_named(function: ir.Function, name: str) -> ir.Parameter | None:
