@@ -42,7 +42,6 @@ from devlint.model.reports import Hop
 from devlint.model.trees import is_named, key
 
 _OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)
-_UNCUT = 10_000  # characters: more than any expression that is worth reading
 OPERATIONS = (ir.Binary, ir.Unary, ir.Boolean, ir.Compare, ir.Conditional)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import Loss, LossyDefault
-from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Anchor, Change, Report, Rewrite, insert_after, insert_before
+from devlint.model.trees import written
 from devlint.rules import rule
 
 
@@ -19,7 +19,7 @@ def device_index_taken_for_false(fact: LossyDefault) -> Iterator[Report]:
     middle = Rewrite(
         Anchor(kept.node, "end"),
         Anchor(default.node, "start"),
-        f" if {ir.render(kept.node, 200)} is not None else ",
+        f" if {written(kept.node)} is not None else ",
     )
     around = (insert_before(fact.node, "("), insert_after(fact.node, ")"))
     yield Report(

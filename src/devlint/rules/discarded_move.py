@@ -8,7 +8,7 @@ from devlint.flow.facts import UNKNOWN, Kind, Move, Trait
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, Rewrite, insert_after, insert_before, replace_tail
-from devlint.model.trees import is_named, key, words
+from devlint.model.trees import is_named, key, words, written
 from devlint.rules import rule
 
 
@@ -95,7 +95,7 @@ def _assignment(move: Move) -> Change | None:
         return None
     if move.passing is not None:
         return _put_back(move, move.passing)
-    target = ir.render(receiver.node, limit=1000)
+    target = written(receiver.node)
     safety = Safety.SAFE if isinstance(receiver.node, ir.Name) else Safety.UNSAFE
     return Change("Assign the result", (insert_before(move.node, f"{target} = "),), safety)
 
@@ -116,7 +116,7 @@ def _put_back(move: Move, loop: ir.For) -> Change | None:
     rewrites = (
         insert_before(loop.target, f"{name}, "),
         *around,
-        insert_before(move.node, f"{ir.render(held, 200)}[{name}] = "),
+        insert_before(move.node, f"{written(held)}[{name}] = "),
     )
     return Change("Store the result", rewrites, Safety.UNSAFE)
 

@@ -9,7 +9,7 @@ from devlint.flow.facts import ModuleCall, Operand, Origin, StrayPart, Symbol
 from devlint.model import ir
 from devlint.model.findings import Level, Safety
 from devlint.model.reports import Change, Hop, Report
-from devlint.model.trees import is_named
+from devlint.model.trees import is_named, written
 from devlint.rules import rule
 from devlint.rules._meetings import (
     apart,
@@ -139,7 +139,7 @@ def _as_partner(made: ir.Expr, partner: Operand, constant: bool = False) -> Chan
                 names = tuple(name for each in args for name in names_in(each.value))
                 if constant is bool(names):
                     return None
-                text = f".{method}({', '.join(ir.render(arg.value, 200) for arg in args)})"
+                text = f".{method}({', '.join(written(arg.value) for arg in args)})"
                 return Change(
                     f"Move it: `{text}`", suffix(made, text), Safety.UNSAFE, (move, made),
                     names=names, help=_words(made, text),

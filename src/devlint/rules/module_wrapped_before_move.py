@@ -8,6 +8,7 @@ from devlint.flow.facts import Wrap
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report
+from devlint.model.trees import written
 from devlint.rules import rule
 from devlint.rules._moving import suffix
 
@@ -47,8 +48,8 @@ def _move(wrap: Wrap) -> Change | None:
     """`DDP(model, device_ids=[rank])` -> `DDP(model.to(rank), device_ids=[rank])`."""
     if wrap.target is None or not isinstance(wrap.target.node, _SHORTEST):
         return None
-    target = ir.render(wrap.target.node, 200)
+    target = written(wrap.target.node)
     rewrites = suffix(wrap.module.node, f".to({target})")
-    if not rewrites:
+    if not target or not rewrites:
         return None
     return Change(f"Move it to `{target}`", rewrites, Safety.SAFE)

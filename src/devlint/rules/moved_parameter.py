@@ -17,6 +17,7 @@ from devlint.flow.facts import (
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, insert_after, replace_tail
+from devlint.model.trees import written
 from devlint.rules import rule
 from devlint.rules._moving import suffix, without
 
@@ -113,7 +114,7 @@ def _move_inside(node: ir.Expr) -> Change | None:
             plain = all(_is_plain(argument) for argument in node.args)
             if not plain or first.star or first.keyword not in (None, "data"):
                 return None
-            move = f".{attr}({', '.join(ir.render(argument, 200) for argument in node.args)})"
+            move = f".{attr}({', '.join(written(argument) for argument in node.args)})"
             inside = suffix(first.value, move)
             if inside:
                 rewrites = (*inside, replace_tail(made, node, ""))
