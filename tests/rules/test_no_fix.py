@@ -36,11 +36,20 @@ def wrap(gpus, i):
 """
 """Their fixes would have to write an f-string a second time."""
 
+INDEX = """\
+import torch
+
+
+def make(x: torch.Tensor):
+    return torch.device("cuda", x.get_device())
+"""
+"""`torch.device("cuda", x.device)` is a TypeError."""
+
 
 @pytest.mark.parametrize(
     ("source", "codes"),
-    [(PLACES, ["DEV105", "DEV207", "DEV301", "DEV306", "DEV404"])],
-    ids=["f-strings"],
+    [(PLACES, ["DEV105", "DEV207", "DEV301", "DEV306", "DEV404"]), (INDEX, ["DEV111"])],
+    ids=["f-strings", "an index beside a type"],
 )
 def test_a_finding_without_a_fix(source: str, codes: list[str]) -> None:
     settings = merge([check_layer("x", "", {"select": codes, "follow-imports": False})])

@@ -92,8 +92,6 @@ class Change:
     """These nodes are in methods of one class."""
     after: Located | None = None
     """The first rewrite isn't above this node in its function."""
-    in_order: bool = False
-    """The nodes of `together` are in that order."""
     names: tuple[str, ...] = ()
     """The names that the fix uses: each is bound where the first rewrite starts."""
     otherwise: Change | None = None

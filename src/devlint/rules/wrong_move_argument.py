@@ -191,7 +191,7 @@ def device_of_autocast(call: ApiCall) -> Iterator[Report]:
 @rule("wrong-move-argument", on=ApiCall)
 def bare_device_context(call: ApiCall) -> Iterator[Report]:
     """`torch.cuda.device(1)` as a statement: it is made for `with`."""
-    if call.name == "torch.cuda.device" and call.discarded and not call.context_manager:
+    if call.name == "torch.cuda.device" and call.discarded:
         yield Report(
             at=call.node,
             message="`torch.cuda.device` is a context manager: as a statement it does nothing",

@@ -131,9 +131,6 @@ def _can_be_made(change: Change, document: Document) -> bool:
         return False
     if not document.in_one_class(change.peers) or _is_too_early(change, document):
         return False
-    starts = [document.locate(node).start for node in change.together]
-    if change.in_order and starts != sorted(starts):
-        return False
     if document.edits(change.rewrites) is None:
         return False
     return all(document.is_bound(name, change.rewrites[0]) for name in change.names)

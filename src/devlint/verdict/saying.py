@@ -24,10 +24,9 @@ from devlint.rules import Rule, all_rules
 from devlint.source.spots import path_of
 from devlint.verdict.elsewhere import brought_home, nodes_of, reported
 from devlint.verdict.score import FILE, is_certain, score
-from devlint.verdict.together import gathered
+from devlint.verdict.together import Said, gathered
 from devlint.verdict.weighing import weighed
 
-Said = list[tuple[Page, Report]]
 Sieve = Callable[[Page, Report, str], None]
 """Is told what is kept back of what a rule reports, and by what."""
 
@@ -64,7 +63,7 @@ def judge(
     """What the rules that are on report of a file's facts. `sieve` is told what is kept back."""
     off, is_silent = plan.policy_off, _asking(content, path, plan)
     of_file = tuple(f"{FILE}{row.name}" for row in policy.of_file(in_project(path), off))
-    rules, said = rules_for(codes), list[tuple[Page, Report]]()
+    rules, said = rules_for(codes), Said()
     by_policy: list[tuple[Page, Report, str]] = []
     for fact in facts:
         for page, rule in rules.get(type(fact), ()):

@@ -19,7 +19,7 @@ from devlint.model.reports import Hop
 from devlint.model.trees import dotted_name, last_name
 from devlint.policy import means
 
-_OF_NO_CHOICE = ("torch.device", "set_device")
+_OF_NO_CHOICE = ("torch.device", "index", "set_device")
 """Uses of a device that put nothing there, or choose among those of CUDA."""
 _APIS = frozenset(
     ("torch.autocast", "torch.cuda.amp.autocast", "torch.cuda.amp.GradScaler",

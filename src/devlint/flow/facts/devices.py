@@ -59,11 +59,11 @@ def is_misspelled_flag(keyword: str | None) -> bool:
 class DeviceUse(Fact):
     """A value that stands where a device is meant.
 
-    `node` is the expression. `via` says where: "to", "cuda", "torch.device", "device" (a
-    `device=` argument), "map_location", "set_device", "set_default_device", "default" (a
-    parameter's default), "autocast". `parsed` is the device that a string or a number spells;
-    None where it isn't a constant, and `problem` tells why a constant spells none: the text of
-    the run-time error.
+    `node` is the expression. `via` says where: "to", "cuda", "torch.device", "index" (the second
+    argument of `torch.device`), "device" (a `device=` argument), "map_location", "set_device",
+    "set_default_device", "default" (a parameter's default), "autocast". `parsed` is the device that
+    a string or a number spells; None where it isn't a constant, and `problem` tells why a constant
+    spells none: the text of the run-time error.
     `choice`: it is one branch of a choice (`"cuda" if ... else "cpu"`), or another device than
     CUDA where a condition has asked for devices.
     """
