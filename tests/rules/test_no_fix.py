@@ -45,11 +45,45 @@ def make(x: torch.Tensor):
 """
 """`torch.device("cuda", x.device)` is a TypeError."""
 
+LOOPS = """\
+import torch
+from torch import nn
+
+device = torch.device("cuda")
+pair = (torch.ones(3), torch.zeros(3))
+for t in pair:
+    t.to(device)
+whole = torch.ones(4, 3)
+for row in whole:
+    row.to(device)
+model = nn.Linear(3, 3)
+for p in model.parameters():
+    p.to(device, non_blocking=True)
+for b in model.buffers():
+    b.cuda()
+"""
+"""A tuple takes no items, the rows of a tensor stay where it is, and a module is moved itself."""
+
+
+def test_a_loop_is_told_what_to_move() -> None:
+    settings = merge([check_layer("x", "", {"select": ["DEV302"], "follow-imports": False})])
+    found = check_source(LOOPS.encode(), "example.py", settings)
+    assert [finding.help for finding in found] == [
+        "make a tuple of the results",
+        "move the whole tensor: `whole = whole.to(device)`",
+        "move the module: `model.to(device, non_blocking=True)`",
+        "move the module: `model.cuda()`",
+    ]
+
 
 @pytest.mark.parametrize(
     ("source", "codes"),
-    [(PLACES, ["DEV105", "DEV207", "DEV301", "DEV306", "DEV404"]), (INDEX, ["DEV111"])],
-    ids=["f-strings", "an index beside a type"],
+    [
+        (PLACES, ["DEV105", "DEV207", "DEV301", "DEV306", "DEV404"]),
+        (INDEX, ["DEV111"]),
+        (LOOPS, ["DEV302"]),
+    ],
+    ids=["f-strings", "an index beside a type", "loops"],
 )
 def test_a_finding_without_a_fix(source: str, codes: list[str]) -> None:
     settings = merge([check_layer("x", "", {"select": codes, "follow-imports": False})])

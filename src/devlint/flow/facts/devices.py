@@ -8,6 +8,7 @@ from enum import Enum, auto
 
 from devlint.flow.domain.devicestring import Misspelling
 from devlint.flow.domain.lattice import Device, Known
+from devlint.flow.domain.values import Kind
 from devlint.flow.facts.base import Fact, Operand
 from devlint.model import ir
 from devlint.model.reports import Hop
@@ -39,6 +40,8 @@ class Move(Fact):
     passing: ir.For | None = None
     """The loop whose name the receiver is, where nothing reads that after a move that is
     discarded."""
+    over: Kind = Kind.UNKNOWN
+    """What that loop goes over, or has a method of which it goes over: `rows.values()`."""
     copies: bool = False
     """The receiver is an object of the project whose method gives another one and leaves it as it
     is."""
