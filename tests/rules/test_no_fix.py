@@ -64,6 +64,33 @@ for b in model.buffers():
 """
 """A tuple takes no items, the rows of a tensor stay where it is, and a module is moved itself."""
 
+BUFFERS = """\
+import torch
+from torch import nn
+
+
+class Base(nn.Module):
+    scale = None
+    cache = None
+
+
+class Net(Base):
+    mask = None
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+        self.mask = torch.ones(3)
+        self.scale = torch.ones(3)
+        self.cache = None
+
+    def forward(self, x):
+        if self.cache is None:
+            self.cache = torch.ones(3, device=x.device)
+        return self.fc(x) * self.mask + self.scale + self.cache
+"""
+"""`register_buffer` raises KeyError where a class has an attribute of the name."""
+
 
 def test_a_loop_is_told_what_to_move() -> None:
     settings = merge([check_layer("x", "", {"select": ["DEV302"], "follow-imports": False})])
@@ -83,7 +110,7 @@ def test_a_loop_is_told_what_to_move() -> None:
         (INDEX, ["DEV111"]),
         (LOOPS, ["DEV302"]),
     ],
-    ids=["f-strings", "an index beside a type", "loops"],
+    ids=["f-strings", "an index beside a type", "loops", "buffers"],
 )
 def test_a_finding_without_a_fix(source: str, codes: list[str]) -> None:
     settings = merge([check_layer("x", "", {"select": codes, "follow-imports": False})])

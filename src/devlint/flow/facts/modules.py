@@ -22,7 +22,7 @@ class KeptTensor(Fact):
     value: Operand
     uses: tuple[Hop, ...]
     only: bool = True
-    """No other statement stores the attribute."""
+    """No other statement stores the attribute, and no class binds it."""
     scripted: bool = False
     """Its class is one of TorchScript, whose buffers are all saved."""
 
