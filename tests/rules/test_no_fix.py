@@ -91,6 +91,30 @@ class Net(Base):
 """
 """`register_buffer` raises KeyError where a class has an attribute of the name."""
 
+CONTAINERS = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.modes = {"train": nn.Linear(3, 3), "test": nn.Linear(3, 1)}
+        self.heads = {"a": nn.Linear(3, 3)}
+        self.layers = [nn.Linear(3, 3), nn.Linear(3, 3)]
+        self.kinds = {}
+        self.kinds["half"] = nn.Linear(3, 3)
+        self.weights = [nn.Parameter(torch.ones(3))]
+        self.weights.insert(0, nn.Parameter(torch.ones(3)))
+
+    def forward(self, x, mode):
+        self.layers.reverse()
+        for layer in self.layers:
+            x = layer(x)
+        return self.heads.get(mode, self.modes["test"])(x)
+"""
+"""A ModuleDict refuses a key that is a method of it, and has not all methods of a dict."""
+
 
 def test_a_loop_is_told_what_to_move() -> None:
     settings = merge([check_layer("x", "", {"select": ["DEV302"], "follow-imports": False})])
@@ -106,11 +130,12 @@ def test_a_loop_is_told_what_to_move() -> None:
 @pytest.mark.parametrize(
     ("source", "codes"),
     [
-        (PLACES, ["DEV105", "DEV207", "DEV301", "DEV306", "DEV404"]),
-        (INDEX, ["DEV111"]),
-        (LOOPS, ["DEV302"]),
+        pytest.param(PLACES, ["DEV105", "DEV207", "DEV301", "DEV306", "DEV404"], id="f-strings"),
+        pytest.param(INDEX, ["DEV111"], id="an index beside a type"),
+        pytest.param(LOOPS, ["DEV302"], id="loops"),
+        pytest.param(BUFFERS, ["DEV401"], id="buffers"),
+        pytest.param(CONTAINERS, ["DEV402"], id="containers"),
     ],
-    ids=["f-strings", "an index beside a type", "loops", "buffers"],
 )
 def test_a_finding_without_a_fix(source: str, codes: list[str]) -> None:
     settings = merge([check_layer("x", "", {"select": codes, "follow-imports": False})])
