@@ -116,17 +116,6 @@ class Net(nn.Module):
 """A ModuleDict refuses a key that is a method of it, and has not all methods of a dict."""
 
 
-def test_a_loop_is_told_what_to_move() -> None:
-    settings = merge([check_layer("x", "", {"select": ["DEV302"], "follow-imports": False})])
-    found = check_source(LOOPS.encode(), "example.py", settings)
-    assert [finding.help for finding in found] == [
-        "make a tuple of the results",
-        "move the whole tensor: `whole = whole.to(device)`",
-        "move the module: `model.to(device, non_blocking=True)`",
-        "move the module: `model.cuda()`",
-    ]
-
-
 @pytest.mark.parametrize(
     ("source", "codes"),
     [

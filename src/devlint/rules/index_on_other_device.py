@@ -39,7 +39,7 @@ def index_on_other_device(indexing: Indexing) -> Iterator[Report]:
             because=because(index, base),
             fix=_move(indexing),
             help=f"an index may be on the CPU or with the indexed tensor: "
-            f"`{followed_by(index, f'.to({base}.device)')}`",
+            f"`{followed_by(index, f'.to({base}.device)' if is_named(base.node) else '.cpu()')}`",
             confidence=confidence(index.device, base.device),
             cause=creation(base) if fresh(base) else None,
         )

@@ -24,7 +24,8 @@ _REMEDIES = {
     Kind.STRING: "a string stays on the host: turn it into a tensor of numbers first",
     Kind.NUMBER: "make a tensor of it first, with `torch.tensor`",
     Kind.LOADER: "move each batch inside the loop",
-    Kind.OPTIMIZER: "move the model: the optimizer's state follows its parameters",
+    Kind.OPTIMIZER: "move the model, then build the optimizer: it makes its state where the "
+    "parameters are",
     Kind.GENERATOR: "choose the device when it is made: `torch.Generator(device=...)`",
     Kind.DTYPE: "move the tensor that has this dtype",
     Kind.DEVICE: "move the tensor that is there",
