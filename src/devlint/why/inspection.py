@@ -226,7 +226,8 @@ def _with_names(
     withheld: list[Judged] = []
     for each in alternatives(part, filename, settings, _all()):
         for page, report in each.by_row:
-            hanging.setdefault((page.code, report.message), set()).add(each.row)
+            if record.covers(report.at):
+                hanging.setdefault((page.code, report.message), set()).add(each.row)
         for page, report in each.withheld:
             if record.covers(report.at):
                 withheld.append(_judged(page, report, each.row))
