@@ -59,7 +59,7 @@ def fresh(operand: Operand) -> bool:
 
 
 def creation(operand: Operand) -> ir.Expr:
-    """The call that made a fresh tensor; the operand where that isn't known."""
+    """The call that made a fresh tensor, or a module; the operand where that isn't known."""
     calls = (hop.node for hop in operand.trace if isinstance(hop.node, ir.Call))
     return next(calls, operand.node)
 
