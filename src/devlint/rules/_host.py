@@ -31,9 +31,9 @@ def missing(read: HostRead) -> str:
 def remedy(read: HostRead) -> str:
     """What to do, in one line."""
     if not read.container:
-        return f"copy it to the host first: `{followed_by(read.receiver, missing(read))}`"
+        return f"copy it to the CPU first: `{followed_by(read.receiver, missing(read))}`"
     before, after = _each(read)
-    return f"copy them to the host first: `{before}{read.receiver}{after}`"
+    return f"copy them to the CPU first: `{before}{read.receiver}{after}`"
 
 
 def _each(read: HostRead) -> tuple[str, str]:
@@ -44,7 +44,7 @@ def _each(read: HostRead) -> tuple[str, str]:
 
 
 def copied(read: HostRead) -> Change | None:
-    """Copy the tensor to the host first: that is the tensor itself where it is there."""
+    """Copy the tensor to the CPU first: that is the tensor itself where it is there."""
     calls, node = missing(read), read.receiver.node
     if read.container and is_named(node):
         before, after = _each(read)

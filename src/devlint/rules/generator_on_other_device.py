@@ -84,7 +84,7 @@ def _help(draw: Draw) -> str:
         return f"make the generator there: `torch.Generator(device={draw.target}.device)`"
     if isinstance(draw.generator.device, Known) and draw.generator.device.is_host:
         return _ON_HOST
-    return "make numbers and generator on one device"
+    return "create the tensor on the generator's device, or the generator on the tensor's"
 
 
 # --- fixes ---------------------------------------------------------------------------------

@@ -17,14 +17,14 @@ _WORDS = {
     "other-index": "`{module}` is on {place} but its inputs will go to the device of `{target}`",
     "backend": "`{module}` is on cpu, and the backend `nccl` sends no CPU tensors",
     "sync": "`{module}` is on cpu, and `sync_module_states=True` sends accelerator tensors only",
-    "called": "the module in `{module}` is on {place}, and not on the first of its devices",
+    "called": "the module in `{module}` is on {place}, and isn't on `device_ids[0]`",
 }
 _HELP = {
     "device-ids": "move it first: `{module}.to({target})`",
     "other-index": "move it to the device of its inputs first: `{module}.to({target})`",
     "backend": "move it to the accelerator of this process first",
     "sync": "move it first, or pass `device_id=` to have it moved",
-    "called": "move it to the first device before: `{module}.to(...)`",
+    "called": "move it to that device first: `{module}.to(...)`",
 }
 _SHORTEST = (ir.Name, ir.Attribute, ir.Constant, ir.Subscript)
 

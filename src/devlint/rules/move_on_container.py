@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import Kind, Move, Origin, Trait
+from devlint.flow.facts import Kind, Move, Operand, Origin, Trait
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, insert_after, insert_before, replace_tail
@@ -21,7 +21,7 @@ _HOLDING = {
 """What stands around the container once each item of it is moved."""
 _REMEDIES = {
     Kind.NDARRAY: "make a tensor of it first, with `torch.from_numpy`",
-    Kind.STRING: "a string stays on the host: turn it into a tensor of numbers first",
+    Kind.STRING: "a string stays on the CPU: turn it into a tensor of numbers first",
     Kind.NUMBER: "make a tensor of it first, with `torch.tensor`",
     Kind.LOADER: "move each batch inside the loop",
     Kind.OPTIMIZER: "move the model, then build the optimizer: it makes its state where the "
@@ -38,7 +38,7 @@ _FIRM_DATASETS = frozenset({"TensorDataset", "Subset", "ConcatDataset"})
 def move_on_container(move: Move) -> Iterator[Report]:
     receiver, method = move.receiver, move.method
     kind = receiver.kind
-    name = receiver.type_name.rpartition(".")[2] or kind.name.lower()
+    name = _type_of(receiver)
     if (
         method not in _METHODS
         or receiver.value.trait is Trait.ANNOTATED
@@ -65,6 +65,14 @@ def move_on_container(move: Move) -> Iterator[Report]:
 
 
 _MADE = {Kind.NDARRAY: "torch.from_numpy(", Kind.NUMBER: "torch.tensor("}
+
+
+def _type_of(receiver: Operand) -> str:
+    if receiver.kind is Kind.STRING:
+        return "str"
+    if receiver.kind is Kind.NUMBER and isinstance(receiver.constant, (int, float, complex)):
+        return type(receiver.constant).__name__
+    return receiver.type_name.rpartition(".")[2] or receiver.kind.name.lower()
 
 
 def _fix(move: Move) -> Change | None:

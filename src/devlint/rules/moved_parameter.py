@@ -33,8 +33,8 @@ def moved_parameter(write: AttributeWrite) -> Iterator[Report]:
             return  # it was there already, and stays a parameter
         yield Report(
             at=write.value.node,
-            message=f"once moved to an accelerator `self.{write.attr}` is no parameter any more: "
-            "neither registered nor trained",
+            message=f"{_returned(write.value)} a plain tensor, so `self.{write.attr}` isn't a "
+            "parameter: the module doesn't register it, and no optimizer gets it",
             because=write.value.trace,
             fix=_move_inside(write.value.node),
             help=_FIRST,
@@ -75,6 +75,14 @@ def lost_gradient(read: AttributeRead) -> Iterator[Report]:
             fix=_ask_afterwards(tensor),
             help=f"move it first, then call `{tensor}.requires_grad_()`",
         )
+
+
+def _returned(moved: Operand) -> str:
+    """ "`.cuda()` returns": the move, not what is moved."""
+    match _move(moved):
+        case ir.Call(func=ir.Attribute(attr=attr), args=args):
+            return f"`.{attr}({', '.join(map(ir.render, args))})` returns"
+    return "the move returns"
 
 
 def _move(leaf: Operand) -> ir.Expr | None:

@@ -26,6 +26,6 @@ def numpy_on_accelerator(read: HostRead) -> Iterator[Report]:
         message=f"`{receiver}` is {place(receiver)} but `.numpy()` needs it on cpu",
         because=receiver.trace,
         fix=inserted(read),
-        help=f"copy it to the host first: `{followed_by(receiver, f'{calls}.numpy()')}`",
+        help=f"copy it to the CPU first: `{followed_by(receiver, f'{calls}.numpy()')}`",
         confidence=confidence(receiver.device),
     )

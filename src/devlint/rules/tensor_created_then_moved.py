@@ -1,4 +1,4 @@
-"""DEV504: a tensor is made on the host and moved at once."""
+"""DEV504: a tensor is made on the CPU and moved at once."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def tensor_created_then_moved(move: Move) -> Iterator[Report]:
         return
     yield Report(
         at=move.node,
-        message=f"makes a tensor on the host and copies it: `device={device}` makes it directly",
+        message=f"creates the tensor on the CPU and then copies it: `device={device}` creates it "
+        "there",
         fix=_fix(move, node, device),
-        help=f"make it there: `device={device}`",
+        help=f"create it there: `device={device}`",
     )
 
 
@@ -59,4 +60,4 @@ def _fix(move: Move, made: ir.Call, device: str) -> Change:
         rewrites = (Rewrite(Anchor(last, "end"), Anchor(move.target.node, "start"), ", device="),)
     else:
         rewrites = (insert_after(last, f", device={device}"), replace_tail(made, move.node, ""))
-    return Change(f"Make it with `device={device}`", rewrites, safety)
+    return Change(f"Create it with `device={device}`", rewrites, safety)
