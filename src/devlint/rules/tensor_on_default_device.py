@@ -69,7 +69,7 @@ def made_anew(write: AttributeWrite) -> Iterator[Report]:
     value = write.value
     if not write.anew or not fresh(value) or not only_host(value.device) or value.value.scalar:
         return
-    target = f"{write.receiver}.{write.attr}"
+    target = f"{written(write.receiver.node)}.{write.attr}"
     rewrites = put_in_creation(value.node, f"{target}.device")
     yield Report(
         at=write.node,

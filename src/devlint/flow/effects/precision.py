@@ -82,7 +82,7 @@ def _described(frame: Frame, call: ApiCall, chosen: _Chosen | None) -> MixedPrec
     because: tuple[Hop, ...] = ()
     if chosen is not None and (chosen[2] or not _is_scaler(call, chosen[0])):
         node, value, because = chosen
-        text, is_device = ir.render(node), value.kind is Kind.DEVICE
+        text, is_device = dotted_name(node), value.kind is Kind.DEVICE
         rows = (step.name for step in steps(value.trace) if step.sort is Sort.HYPOTHESIS)
         context = replace(context, by=(*context.by, *rows))
     return MixedPrecision(
