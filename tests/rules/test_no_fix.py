@@ -26,6 +26,12 @@ def share(a, rank):
     return torch.from_numpy(a, device=f"cuda:{rank}")
 
 
+class Net(nn.Module):
+    def __init__(self, cfg, i):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(3)).to(cfg[f"d{i}"].device)
+
+
 def cast(x, rows, k):
     return x.cuda().type(rows[f"r{k}"].type())
 
@@ -119,7 +125,9 @@ class Net(nn.Module):
 @pytest.mark.parametrize(
     ("source", "codes"),
     [
-        pytest.param(PLACES, ["DEV105", "DEV207", "DEV301", "DEV306", "DEV404"], id="f-strings"),
+        pytest.param(
+            PLACES, ["DEV105", "DEV207", "DEV301", "DEV306", "DEV404", "DEV407"], id="f-strings"
+        ),
         pytest.param(INDEX, ["DEV111"], id="an index beside a type"),
         pytest.param(LOOPS, ["DEV302"], id="loops"),
         pytest.param(BUFFERS, ["DEV401"], id="buffers"),

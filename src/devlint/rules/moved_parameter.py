@@ -79,7 +79,7 @@ def lost_gradient(read: AttributeRead) -> Iterator[Report]:
 
 def _returned(moved: Operand) -> str:
     """ "`.cuda()` returns": the move, not what is moved."""
-    match _move(moved):
+    match _move(moved) or moved.node:
         case ir.Call(func=ir.Attribute(attr=attr), args=args):
             return f"`.{attr}({', '.join(map(ir.render, args))})` returns"
     return "the move returns"
@@ -122,9 +122,9 @@ def _move_inside(node: ir.Expr) -> Change | None:
             plain = all(_is_plain(argument) for argument in node.args)
             if not plain or first.star or first.keyword not in (None, "data"):
                 return None
-            move = f".{attr}({', '.join(written(argument) for argument in node.args)})"
-            inside = suffix(first.value, move)
-            if inside:
+            given = [written(argument) for argument in node.args]
+            inside = suffix(first.value, f".{attr}({', '.join(given)})")
+            if inside and all(given):
                 rewrites = (*inside, replace_tail(made, node, ""))
                 return Change("Move the tensor inside", rewrites, Safety.UNSAFE, help=_FIRST)
     return None

@@ -58,6 +58,8 @@ def _index(shared: SharedDevice) -> str:
     if index is None or index.node is None:
         return _OF_LAUNCHER
     name = written(index.node)
+    if not name:
+        return _OF_LAUNCHER
     return name if index.local else f"{name} % torch.cuda.device_count()"
 
 
