@@ -188,6 +188,17 @@ def test_why_names_the_row_by_which_something_is_found() -> None:
     assert (shown.withheld_by, shown.hangs_on) == ("", ("loaders",))
 
 
+def test_why_names_no_row_by_which_something_else_is_found() -> None:
+    sure = """
+def again():
+    net = nn.Linear(3, 3).to("cuda")
+    for x in torch.utils.data.DataLoader([]):
+        net(x)
+"""
+    (shown,) = judged(LOADER + sure, 12, "DEV201", settings())
+    assert shown.hangs_on == ()
+
+
 def test_why_names_the_row_by_which_nothing_is_found() -> None:
     (finding,) = judged(COUNT, 4, "DEV203", settings())
     assert (finding.withheld_by, finding.reason) == ("counts", ROWS["counts"].reason)

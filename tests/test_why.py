@@ -57,6 +57,13 @@ def test_values_have_places_and_the_steps_that_led_there() -> None:
     assert answer.source == "return x + bias"
 
 
+def test_a_slice_is_no_value() -> None:
+    text = "import torch\nx = torch.ones(3, 4)\ny = x[1:, None], x[:2]\n"
+    known = [each.expression for each in ask(text, "y =").known]
+    assert "x[1:, None]" in known
+    assert not {"1:", ":2", "(1:, None)"} & set(known)
+
+
 def test_contracts_say_what_meets_and_how_that_ends() -> None:
     (contract,) = ask(NET, "return x").contracts
     assert (contract.operation, contract.outcome) == ("+", "differ")

@@ -42,7 +42,8 @@ from devlint.source.script import Part, Script
 from devlint.source.sparse import sparse
 from devlint.verdict.elsewhere import rows_of
 from devlint.verdict.locating import locate, no_files
-from devlint.verdict.saying import Said, rules_for, say
+from devlint.verdict.saying import rules_for, say
+from devlint.verdict.together import Said
 
 if TYPE_CHECKING:
     from devlint.source.document import Document

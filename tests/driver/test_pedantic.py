@@ -15,7 +15,7 @@ from devlint.config.settings import Settings, check_layer, merge
 from devlint.lint import check
 from devlint.model.findings import LESS_CERTAIN
 from devlint.verdict import saying, score
-from devlint.verdict.saying import Said
+from devlint.verdict.together import Said
 
 DISCARDED = "import torch\n\nx = torch.zeros(3)\nx.to('cuda')\n"
 """One finding of DEV302, which has a safe fix."""

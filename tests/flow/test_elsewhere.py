@@ -127,6 +127,7 @@ def test_the_fix_changes_the_call_and_not_the_other_file(tmp_path: Path) -> None
         True,
         ".detach().cpu()",
     )
+    assert finding.help == "copy it to the CPU first: `model(x).detach().cpu()`"
 
 
 def test_once_for_each_place(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from devlint.flow.facts import (
 )
 from devlint.model import ir
 from devlint.model.findings import Confidence, Level, Safety
-from devlint.model.reports import Hop, Report
+from devlint.model.reports import Hop, Report, options
 from devlint.rules import all_rules
 
 CODES = {
@@ -102,8 +102,7 @@ def codes(fact: Fact) -> list[str]:
 
 
 def texts(report: Report) -> list[str]:
-    options = [] if report.fix is None else report.fix.options()
-    elsewhere = (each for each in options if each.rewrites[0].start.side != "loop")
+    elsewhere = (each for each in options(report.fix) if each.rewrites[0].start.side != "loop")
     return [rewrite.text for option in islice(elsewhere, 1) for rewrite in option.rewrites]
 
 
@@ -236,7 +235,7 @@ X = operand(ir.Attribute(ir.Name("batch"), "x"), CUDA)
 )
 def test_the_fix_moves_the_operand(node: ir.Expr, expected: list[str]) -> None:
     ((_, report),) = reports(join(PLAIN, operand(node, CPU, Origin.DEFAULT), X))
-    fixes = [] if report.fix is None else list(report.fix.options())
+    fixes = list(options(report.fix))
     assert ([r.text for r in fixes[-1].rewrites] if fixes else []) == expected
     assert report.fix is None or report.fix.safety is Safety.UNSAFE
 
@@ -246,7 +245,7 @@ def test_where_the_partner_has_no_short_name_device_is_tried_and_what_is_written
     ((_, report),) = reports(join(PLAIN, FRESH, partner))
     assert texts(report) == ["device"]
     assert report.fix is not None
-    assert all(each.is_guess for each in report.fix.options())
+    assert all(each.is_guess for each in options(report.fix))
     written = [texts(report) for _, report in reports(join(PLAIN, FRESH, X, inplace=True))]
     assert written == [["batch.x.device"]]
 
@@ -363,7 +362,7 @@ def test_the_fix_makes_it_where_the_partner_is(
 ) -> None:
     ((_, report),) = reports(join(MODULE, made(odd, creation), partner))
     assert report.fix is not None
-    fix = next(each for each in report.fix.options() if each.rewrites[0].start.side != "loop")
+    fix = next(each for each in options(report.fix) if each.rewrites[0].start.side != "loop")
     assert [rewrite.text for rewrite in fix.rewrites] == expected
     assert fix.safety is Safety.UNSAFE
     assert fix.together in ((), (fix.rewrites[0].start.node, partner.node))
@@ -379,7 +378,7 @@ def test_a_hidden_state_is_made_where_the_other_input_is() -> None:
     assert texts(report) == [", device=x.device"]
     ((_, report),) = reports(module_call(MODULE, RNN, made("h0", ZEROS)))
     assert report.fix is not None
-    words = [each.rewrites[0].text for each in report.fix.options() if not each.is_guess]
+    words = [each.rewrites[0].text for each in options(report.fix) if not each.is_guess]
     assert ", device=next(self.rnn.parameters()).device" in words
 
 

@@ -27,7 +27,7 @@ async def test_a_finding_is_told_with_all_that_is_known_of_it(tmp_path: Path) ->
     assert found.code_description.href.endswith("/rules/numpy-on-accelerator.md")
     assert found.message.splitlines() == [
         "`x` is on cuda but `.numpy()` needs it on cpu",
-        "copy it to the host first: `x.cpu().numpy()`",
+        "copy it to the CPU first: `x.cpu()`",
     ]
     (step,) = found.related_information or ()
     assert step.location == lsp.Location(uri, ranged((2, 4), (2, 32)))

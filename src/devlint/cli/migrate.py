@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from devlint.cli import UNABLE, complain, say
+from devlint.cli import complain, say
 from devlint.cli.arguments import UsageError
 from devlint.cli.check import configured
 from devlint.cli.output import shown_diffs
@@ -165,6 +165,3 @@ def _write(session: Session, files: Sequence[Migrated]) -> None:
             reason = f"can't be written: {on_disk.reason(error)}"
             session.failures.append(Failure(file.source.shown, reason))
     session.write(f"Wrote {written} file{'s' * (written != 1)}.\n")
-
-
-__all__ = ["UNABLE", "migrate"]

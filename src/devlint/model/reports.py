@@ -6,8 +6,9 @@ node.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
 from typing import Literal, Protocol
 
 from devlint.model.findings import Confidence, Level, Safety
@@ -92,8 +93,6 @@ class Change:
     """These nodes are in methods of one class."""
     after: Located | None = None
     """The first rewrite isn't above this node in its function."""
-    in_order: bool = False
-    """The nodes of `together` are in that order."""
     names: tuple[str, ...] = ()
     """The names that the fix uses: each is bound where the first rewrite starts."""
     otherwise: Change | None = None
@@ -104,12 +103,20 @@ class Change:
     is_guess: bool = False
     """Only linting the result shows whether it is right."""
 
-    def options(self) -> Iterator[Change]:
-        """This fix, and those that are tried where it can't be made, in their order."""
-        option: Change | None = self
-        while option is not None:
-            yield option
-            option = option.otherwise
+
+def options(change: Change | None) -> Iterator[Change]:
+    """A fix, and those that are tried where it can't be made, in their order."""
+    while change is not None:
+        yield change
+        change = change.otherwise
+
+
+def chain(options: Iterable[Change]) -> Change | None:
+    """The first of several fixes, of which each is tried where those before can't be made."""
+    first: Change | None = None
+    for option in reversed([*options]):
+        first = replace_fields(option, otherwise=first)
+    return first
 
 
 @dataclass(frozen=True, slots=True)

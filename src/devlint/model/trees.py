@@ -1,8 +1,10 @@
 """What an expression is made of: the nodes below it, the names in it, and whether it is the same as
-another one. Nothing is decided by its text, which `ir.render` writes for users."""
+another one. Nothing is decided by its text: `ir.render` writes it for users, and `written` for
+programs."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -126,6 +128,17 @@ def is_cast(node: ir.Node) -> bool:
             return True
         node = node.func.value
     return False
+
+
+_SHAPES = (ir.Lambda, ir.Text, ir.Yield)
+"""What a tree doesn't have all of."""
+
+
+def written(node: ir.Node) -> str:
+    """The source of an expression, to be put into a program; "" where not all of it is known."""
+    if any(isinstance(each, _SHAPES) for each in descendants(node)):
+        return ""
+    return ir.render(node, sys.maxsize)
 
 
 def last_name(node: ir.Node) -> str:

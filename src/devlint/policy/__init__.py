@@ -2,11 +2,11 @@
 never change a value; those of names are hypotheses, which stand in the derivation of what hangs on
 them."""
 
-from devlint.policy.hypotheses import Hypothesis, asking, hypotheses, means
+from devlint.policy.hypotheses import asking, hypotheses, means
 from devlint.policy.rows import Row, of_file, rows
 
 __all__ = [
-    "Hypothesis", "Row", "asking", "hypotheses", "means", "names", "of_file", "reasons", "rows",
+    "Row", "asking", "hypotheses", "means", "names", "of_file", "reasons", "rows",
 ]  # fmt: skip
 
 

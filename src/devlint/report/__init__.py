@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 from devlint.model.findings import OUTPUT_FORMATS, Finding
 from devlint.report.closing import fixed_lines, left_out
-from devlint.report.context import Context, Failure, Sources, Summary
+from devlint.report.context import Context, Sources, Summary
 
 __all__ = [
     "WITH_CLOSING",
     "Context",
-    "Failure",
     "Sources",
     "Summary",
     "fixes",

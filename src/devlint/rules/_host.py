@@ -7,6 +7,7 @@ from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, insert_after, insert_before
 from devlint.model.trees import is_named
+from devlint.rules._meetings import followed_by
 
 
 def is_told(read: HostRead) -> bool:
@@ -27,10 +28,12 @@ def missing(read: HostRead) -> str:
     return ".detach().cpu()" if read.grad else ".cpu()"
 
 
-def each_copied(read: HostRead) -> str:
-    """What stands in the place of a container whose tensors are copied."""
+def remedy(read: HostRead) -> str:
+    """What to do, in one line."""
+    if not read.container:
+        return f"copy it to the CPU first: `{followed_by(read.receiver, missing(read))}`"
     before, after = _each(read)
-    return f"{before}{read.receiver}{after}"
+    return f"copy them to the CPU first: `{before}{read.receiver}{after}`"
 
 
 def _each(read: HostRead) -> tuple[str, str]:
@@ -41,14 +44,22 @@ def _each(read: HostRead) -> tuple[str, str]:
 
 
 def copied(read: HostRead) -> Change | None:
-    """Copy the tensor to the host first: that is the tensor itself where it is there."""
+    """Copy the tensor to the CPU first: that is the tensor itself where it is there."""
     calls, node = missing(read), read.receiver.node
     if read.container and is_named(node):
         before, after = _each(read)
         rewrites = (insert_before(node, before), insert_after(node, after))
-        return Change(f"Insert `{calls}` for each", rewrites, Safety.UNSAFE)
+        message = f"Insert `{calls}` for each"
+        return Change(message, rewrites, Safety.UNSAFE, help=remedy(read))
     if read.container or not isinstance(
         read.receiver.node, (ir.Name, ir.Attribute, ir.Subscript, ir.Call)
     ):
         return None
-    return Change(f"Insert `{calls}`", (insert_after(node, calls),), Safety.SAFE)
+    return inserted(read)
+
+
+def inserted(read: HostRead) -> Change:
+    """Copy the tensor, right behind its expression."""
+    calls = missing(read)
+    rewrites = (insert_after(read.receiver.node, calls),)
+    return Change(f"Insert `{calls}`", rewrites, Safety.SAFE, help=remedy(read))

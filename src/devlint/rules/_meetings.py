@@ -42,7 +42,6 @@ from devlint.model.reports import Hop
 from devlint.model.trees import is_named, key
 
 _OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)
-_UNCUT = 10_000  # characters: more than any expression that is worth reading
 OPERATIONS = (ir.Binary, ir.Unary, ir.Boolean, ir.Compare, ir.Conditional)
 
 
@@ -60,7 +59,7 @@ def fresh(operand: Operand) -> bool:
 
 
 def creation(operand: Operand) -> ir.Expr:
-    """The call that made a fresh tensor; the operand where that isn't known."""
+    """The call that made a fresh tensor, or a module; the operand where that isn't known."""
     calls = (hop.node for hop in operand.trace if isinstance(hop.node, ir.Call))
     return next(calls, operand.node)
 

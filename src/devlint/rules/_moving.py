@@ -19,7 +19,7 @@ from devlint.model.reports import (
     move_where_bound,
     replace_tail,
 )
-from devlint.model.trees import descendants, device_argument, is_cast
+from devlint.model.trees import descendants, device_argument, is_cast, written
 from devlint.rules._meetings import OPERATIONS, followed_by
 from devlint.rules._remedies import IN_SCOPE, Words, before_move, devices_of, moved_by
 
@@ -196,7 +196,7 @@ def part_of(odd: Operand) -> Part | None:
         case ir.Name(id=name):
             return Part(name, name)
         case ir.Subscript(value=ir.Name(id=name), index=ir.Constant(value=str())):
-            return Part(name, ir.render(node, 200))
+            return Part(name, written(node))
     return None
 
 

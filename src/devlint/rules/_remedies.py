@@ -8,7 +8,7 @@ from devlint.flow.facts import MOVES, Operand, Origin, Sort, Symbol
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Rewrite
-from devlint.model.trees import descendants, device_argument, is_named
+from devlint.model.trees import descendants, device_argument, is_named, written
 from devlint.rules._meetings import followed_by, fresh, is_own_place
 
 
@@ -87,9 +87,9 @@ def devices_of(partner: Operand, module: bool = False) -> list[Words]:
         said = device_argument(call)
         asked = said and _asked(said)
         if said is not None and asked is not None and isinstance(call, ir.Expr):
-            found.append(Words(ir.render(said, 200), names_in(asked), call))
-    if partner.said is not None:
-        found.append(Words(ir.render(partner.said, 200), names_in(partner.said)))
+            found.append(Words(written(said), names_in(asked), call))
+    if partner.said is not None and (text := written(partner.said)):
+        found.append(Words(text, names_in(partner.said)))
     device = partner.device
     if isinstance(device, Symbol) and device.is_spelled:
         found.append(Words(device.label, (first_name(device.label),)))
@@ -99,10 +99,9 @@ def devices_of(partner: Operand, module: bool = False) -> list[Words]:
             f"{text}.device", names_in(partner.node), partner.node, of_module=module, after=moved
         )
         found = [*(words for words in found if words.text != own.text), own]
-    if partner.near is not None:
-        text = f"{ir.render(partner.near, 200)}.device"
+    if partner.near is not None and (text := written(partner.near)):
         told = next(each for each in descendants(partner.near) if each.origin is not None)
-        found.append(Words(text, names_in(partner.near), told, after=moved))
+        found.append(Words(f"{text}.device", names_in(partner.near), told, after=moved))
     return list({words.text: words for words in reversed(found)}.values())[::-1]
 
 
@@ -134,4 +133,4 @@ def first_name(device: str) -> str:
 
 
 def _whole(operand: Operand) -> str:
-    return ir.render(operand.node, 200)
+    return written(operand.node)

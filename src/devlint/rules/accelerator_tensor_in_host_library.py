@@ -8,8 +8,8 @@ from devlint.flow.facts import HostRead
 from devlint.model import ir
 from devlint.model.reports import Report
 from devlint.rules import rule
-from devlint.rules._host import copied, each_copied, is_told, missing
-from devlint.rules._meetings import confidence, followed_by, place
+from devlint.rules._host import copied, is_told, remedy
+from devlint.rules._meetings import confidence, place
 
 
 @rule("accelerator-tensor-in-host-library", on=HostRead)
@@ -21,18 +21,15 @@ def accelerator_tensor_in_host_library(read: HostRead) -> Iterator[Report]:
     given, function = read.receiver, f"`{ir.render(reader)}`"
     if isinstance(read.node, ir.Subscript):
         function = f"the array {function}"
-    where, calls = place(given), missing(read)
     if read.container:
-        message = f"`{given}` holds tensors {where} but {function} needs them on cpu"
-        help = f"copy them to the host first: `{each_copied(read)}`"
+        message = f"`{given}` holds tensors {place(given)} but {function} needs them on cpu"
     else:
-        message = f"`{given}` is {where} but {function} needs it on cpu"
-        help = f"copy it to the host first: `{followed_by(given, calls)}`"
+        message = f"`{given}` is {place(given)} but {function} needs it on cpu"
     yield Report(
         at=given.node,
         message=message,
         because=given.trace,
         fix=copied(read),
-        help=help,
+        help=remedy(read),
         confidence=confidence(given.device),
     )

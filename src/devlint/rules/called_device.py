@@ -43,7 +43,7 @@ def device_assigned(write: AttributeWrite) -> Iterator[Report]:
     fix = None
     if write.attr == "device" and isinstance(receiver.node, ir.Name):
         start = Anchor(receiver.node, "end")
-        call = Rewrite(start, Anchor(write.value.node, "start"), f" = {receiver}.to(")
+        call = Rewrite(start, Anchor(write.value.node, "start"), f" = {receiver.node.id}.to(")
         rewrites = (call, insert_after(write.value.node, ")"))
         fix = Change("Move the tensor", rewrites, Safety.UNSAFE)
     yield Report(

@@ -8,8 +8,8 @@ from devlint.flow.facts import HostRead
 from devlint.model import ir
 from devlint.model.reports import Report
 from devlint.rules import rule
-from devlint.rules._host import copied, is_told, missing
-from devlint.rules._meetings import confidence, followed_by, place
+from devlint.rules._host import copied, is_told, remedy
+from devlint.rules._meetings import confidence, place
 
 _METHODS = ("apply_", "map_")
 
@@ -21,8 +21,7 @@ def cpu_only_argument(read: HostRead) -> Iterator[Report]:
         return
     if not is_told(read):
         return
-    given, calls = read.receiver, missing(read)
-    sure = confidence(given.device)
+    given, sure = read.receiver, confidence(read.receiver.device)
     where, function = place(given), ir.render(read.node.func)
     if read.method in _METHODS:
         message = f"`{given}` is {where} but `.{read.method}()` works on cpu only"
@@ -34,6 +33,6 @@ def cpu_only_argument(read: HostRead) -> Iterator[Report]:
         message=f"`{given}` is {where} but `{function}` takes it on cpu only",
         because=given.trace,
         fix=copied(read),
-        help=f"copy it to the host first: `{followed_by(given, calls)}`",
+        help=remedy(read),
         confidence=sure,
     )

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from devlint.flow.facts import Guard, Known, MixedPrecision, Operand, Role
 from devlint.model import ir
 from devlint.model.findings import Level, Safety
-from devlint.model.reports import Change, Hop, Report, Rewrite, insert_before, replace
+from devlint.model.reports import (
+    Change,
+    Hop,
+    Report,
+    Rewrite,
+    insert_after,
+    insert_before,
+    replace,
+    replace_tail,
+)
+from devlint.model.trees import written
 from devlint.rules import rule
 
 
@@ -22,12 +32,13 @@ def autocast_of_a_whole_device(fact: MixedPrecision) -> Iterator[Report]:
             at=given.node,
             message=f"`{given}` may have an index, but `device_type` takes none",
             because=fact.whole.trace,
-            fix=Change("Pass the type", (replace(given.node, f"{fact.whole}.type"),), Safety.SAFE),
+            fix=_type_of(given, fact.whole),
             help=f"pass `{fact.whole}.type`",
         )
     elif fact.indexed is not None:
         kind = f"torch.device({given}).type"
-        fix = Change("Pass the type", (replace(given.node, kind),), Safety.SAFE)
+        around = (insert_before(given.node, "torch.device("), insert_after(given.node, ").type"))
+        fix = Change("Pass the type", around, Safety.SAFE)
         yield Report(
             at=given.node,
             message=f"`{given}` may have an index, but `device_type` takes none",
@@ -45,6 +56,13 @@ def autocast_of_a_whole_device(fact: MixedPrecision) -> Iterator[Report]:
             fix=Change("Pass the type", (replace(given.node, f'"{bare}"'),), Safety.SAFE),
             help=f'pass `"{bare}"`, or `device.type`',
         )
+
+
+def _type_of(given: Operand, whole: Operand) -> Change | None:
+    """`str(device)` -> `device.type`."""
+    text = written(whole.node)
+    rewrites = (replace(given.node, f"{text}.type"),)
+    return Change("Pass the type", rewrites, Safety.SAFE) if text else None
 
 
 def _has_index(given: Operand) -> bool:
@@ -87,7 +105,7 @@ def autocast_of_no_device(fact: MixedPrecision) -> Iterator[Report]:
     if args:
         rewrite = insert_before(args[0], f"{kind}, ")
     else:
-        rewrite = replace(fact.node, f"{called}({kind})")
+        rewrite = replace_tail(fact.node.func, fact.node, f"({kind})")
     known = fact.chosen and fact.is_device
     yield Report(
         at=fact.node,
@@ -112,8 +130,8 @@ def _is_switched(fact: MixedPrecision) -> bool:
     return False
 
 
-def _is_true(argument: object) -> bool:
-    return getattr(getattr(argument, "value", None), "value", None) is True
+def _is_true(argument: ir.Argument) -> bool:
+    return isinstance(argument.value, ir.Constant) and argument.value.value is True
 
 
 def _fix(fact: MixedPrecision, kind: str) -> Change | None:

@@ -20,6 +20,7 @@ from devlint.flow.facts import (
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, replace, replace_tail
+from devlint.model.trees import written
 from devlint.rules import rule
 
 _HELP = "give the dtype and the device separately: `torch.tensor(..., dtype=..., device=device)`"
@@ -117,7 +118,10 @@ def _as_the_other(move: Move, like: ir.Expr) -> Change | None:
     """`x.type(y.type())` -> `x.to(y)`."""
     if len(move.arguments) != 1 or move.arguments[0][0].keyword is not None:
         return None
-    rewrite = replace_tail(move.receiver.node, move.node, f".to({ir.render(like, 10_000)})")
+    text = written(like)
+    if not text:
+        return None
+    rewrite = replace_tail(move.receiver.node, move.node, f".to({text})")
     return Change(f"Use `.to({ir.render(like)})`", (rewrite,), Safety.UNSAFE)
 
 
@@ -130,5 +134,5 @@ def _spelled(operand: Operand) -> str:
 def _by_dtype(given: ir.Expr, dtype: str) -> Change | None:
     if not isinstance(given, ir.Attribute):
         return None
-    text = f"{ir.render(given.value)}.{dtype}"
-    return Change(f"Use `{text}`", (replace(given, text),), Safety.UNSAFE)
+    tail = replace_tail(given.value, given, f".{dtype}")
+    return Change(f"Use `{ir.render(given.value)}.{dtype}`", (tail,), Safety.UNSAFE)

@@ -58,7 +58,7 @@ def device_compared_with_string(fact: Comparison) -> Iterator[Report]:
         message=message,
         because=device.trace,
         fix=_comparable(fact, device, strings),
-        help=f"compare `{device}.type`, which is a string without an index",
+        help=_remedy(device),
     )
 
 
@@ -80,7 +80,9 @@ def type_compared_with_index(fact: Comparison) -> Iterator[Report]:
         message=f'`{fact.left}` is a bare type such as "{name}": it is never "{wrong}"',
         because=fact.left.trace,
         fix=fix,
-        help="compare the index separately (`device.index == 0`), or compare whole devices",
+        help="compare the index separately (`device.index == 0`), or compare whole devices"
+        if ":" in wrong
+        else f'device types are lower case: compare with "{name}"',
     )
 
 
@@ -208,11 +210,17 @@ def _comparable(fact: Comparison, device: Operand, strings: tuple[str, ...]) -> 
         operator = f".type {_IDENTITY[fact.op]} "
         start, end = Anchor(device.node, "end"), Anchor(fact.right.node, "start")
         rewrites: tuple[Rewrite, ...] = (Rewrite(start, end, operator),)
+        help = _remedy(device)
     elif all(text and not _is_no_type(text) for text in strings) and strings:
-        rewrites = (insert_after(device.node, ".type"),)
+        rewrites, help = (insert_after(device.node, ".type"),), _remedy(device)
     else:
         rewrites = (insert_before(device.node, "str("), insert_after(device.node, ")"))
-    return Change("Compare the device as a string", rewrites, Safety.SAFE)
+        help = f"compare `str({device})`"
+    return Change("Compare the device as a string", rewrites, Safety.SAFE, help=help)
+
+
+def _remedy(device: Operand) -> str:
+    return f"compare `{device}.type`, which is a string without an index"
 
 
 def _is_new(operand: Operand, other: Operand) -> bool:

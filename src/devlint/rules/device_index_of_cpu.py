@@ -13,6 +13,8 @@ from devlint.rules import rule
 def device_index_of_cpu(use: DeviceUse) -> Iterator[Report]:
     if use.operand.value.trait is not Trait.INDEX_OF_TENSOR or use.context.guard is not Guard.NONE:
         return
+    if use.via == "set_device":
+        return  # `torch.cuda.set_device(-1)` does nothing, and so does `torch.cuda.device(-1)`
     yield Report(
         at=use.node,
         message=f"`{use.operand}` is -1 for a tensor on the CPU, and no device has that index",

@@ -23,12 +23,13 @@ def device_string_taken_for_condition(fact: LossyDefault) -> Iterator[Report]:
         subject, options = ir.render(compare.left), (compare.right, fact.default.node)
         yield Report(
             at=fact.node,
-            message=f"`or {fact.default}` is always true, as is every string that isn't empty",
+            message=f"`or {fact.default}` is always true: a non-empty string is true",
             help=f"write `{subject} in ({', '.join(map(ir.render, options))})`",
         )
     elif fact.how is Loss.ALWAYS:
         yield Report(
             at=fact.node,
-            message=f"`{fact.default} or {fact.kept}` is always {fact.default}, which is true",
+            message=f"`{fact.default} or {fact.kept}` is always {fact.default}: a non-empty "
+            "string is true",
             help=f"drop `or {fact.kept}`, or choose by a condition",
         )

@@ -8,7 +8,7 @@ from devlint.flow.facts import UNKNOWN, Kind, Move, Trait
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, Rewrite, insert_after, insert_before, replace_tail
-from devlint.model.trees import is_named, key, words
+from devlint.model.trees import is_named, key, words, written
 from devlint.rules import rule
 
 
@@ -70,12 +70,32 @@ def _only_converts(move: Move) -> bool:
 
 
 def _remedy(move: Move) -> str:
-    """A module lets nothing but a parameter take the place of one."""
+    """A module lets nothing but a parameter take the place of one, and a tuple nothing at all."""
+    if move.passing is not None and move.over in _AS_A_WHOLE:
+        held, _ = _held(move.passing)
+        moved = f"{ir.render(held)}.{move.method}({', '.join(map(ir.render, move.node.args))})"
+        return _AS_A_WHOLE[move.over].format(held=ir.render(held), moved=moved)
     if move.receiver.value.trait is Trait.PARAMETER:
         return f"assign the result to `{move.receiver}.data`"
     if move.passing:
         return "store the result in what the loop goes over"
     return "assign the result"
+
+
+_AS_A_WHOLE = {
+    Kind.MODULE: "move the module: `{moved}`",
+    Kind.TENSOR: "move the whole tensor: `{held} = {moved}`",
+    Kind.TUPLE: "make a tuple of the results",
+}
+
+
+def _held(loop: ir.For) -> tuple[ir.Expr, str]:
+    """What a loop goes over, and the method by which it does: `rows` and "values" of
+    `rows.values()`."""
+    match loop.iter:
+        case ir.Call(func=ir.Attribute(value=held, attr=method), args=()):
+            return held, method
+    return loop.iter, ""
 
 
 def _is_there(move: Move) -> bool:
@@ -91,11 +111,11 @@ def _is_there(move: Move) -> bool:
 def _assignment(move: Move) -> Change | None:
     """`x = ` before the call. What an attribute or an item holds may refuse it: that is unsafe."""
     receiver = move.receiver
-    if receiver.value.grad or not _is_place(receiver.node):
+    if receiver.value.grad or not is_named(receiver.node):
         return None
     if move.passing is not None:
         return _put_back(move, move.passing)
-    target = ir.render(receiver.node, limit=1000)
+    target = written(receiver.node)
     safety = Safety.SAFE if isinstance(receiver.node, ir.Name) else Safety.UNSAFE
     return Change("Assign the result", (insert_before(move.node, f"{target} = "),), safety)
 
@@ -103,30 +123,20 @@ def _assignment(move: Move) -> Change | None:
 def _put_back(move: Move, loop: ir.For) -> Change | None:
     """`for x in xs: x.to(d)` -> `for i, x in enumerate(xs): xs[i] = x.to(d)`, and the same of the
     values of a dict."""
-    held, name = loop.iter, "i"
-    around: list[Rewrite] = [insert_before(held, "enumerate("), insert_after(held, ")")]
-    match held:
-        case ir.Call(func=ir.Attribute(value=inner, attr="values") as method, args=()):
-            held, name = inner, "key"
-            around = [replace_tail(held, method, ".items")]
-    if not is_named(held):
-        return None
-    if not isinstance(loop.target, ir.Name) or name in words(loop):
+    held, method = _held(loop)
+    around: tuple[Rewrite, ...]
+    match move.over, method:
+        case Kind.LIST, "":
+            name, around = "i", (insert_before(held, "enumerate("), insert_after(held, ")"))
+        case Kind.DICT, "values":
+            name, around = "key", (replace_tail(held, loop.iter, ".items()"),)
+        case _:
+            return None
+    if not is_named(held) or not isinstance(loop.target, ir.Name) or name in words(loop):
         return None
     rewrites = (
         insert_before(loop.target, f"{name}, "),
         *around,
-        insert_before(move.node, f"{ir.render(held, 200)}[{name}] = "),
+        insert_before(move.node, f"{written(held)}[{name}] = "),
     )
     return Change("Store the result", rewrites, Safety.UNSAFE)
-
-
-def _is_place(node: ir.Expr) -> bool:
-    """A name, or a path of attributes and constant or named keys below one."""
-    match node:
-        case ir.Name():
-            return True
-        case ir.Attribute(value=inner) | ir.Subscript(value=inner, index=ir.Constant() | ir.Name()):
-            return _is_place(inner)
-        case _:
-            return False

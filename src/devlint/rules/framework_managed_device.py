@@ -24,7 +24,7 @@ _HOOK = "transfer_batch_to_device"
 def framework_managed_device(move: Move) -> Iterator[Report]:
     """Report `.cuda()` and `.to(<an accelerator>)` of what Lightning or Accelerate has placed."""
     lightning = move.context.role is Role.MANAGED
-    if not (lightning or move.managed) or move.override or _HOOK in move.context.function:
+    if not (lightning or move.managed) or move.override or _is_hook(move):
         return
     if move.method not in ("to", "cuda", "xpu") or not _names_one(move):
         return
@@ -36,6 +36,11 @@ def framework_managed_device(move: Move) -> Iterator[Report]:
         help="leave it out; what is made here goes to "
         + ("`self.device`" if lightning else "`accelerator.device`"),
     )
+
+
+def _is_hook(move: Move) -> bool:
+    """Whether it stands where Lightning asks for it."""
+    return _HOOK in move.context.function.split(".")
 
 
 def _names_one(move: Move) -> bool:

@@ -19,7 +19,7 @@ from devlint.flow.facts import (
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Anchor, Change, Report, Rewrite, insert_after
-from devlint.model.trees import is_named, last_name
+from devlint.model.trees import is_named, last_name, written
 from devlint.rules import rule
 from devlint.rules._meetings import confidence, device_at, place
 from devlint.rules._moving import suffix, without
@@ -84,7 +84,7 @@ def _help(draw: Draw) -> str:
         return f"make the generator there: `torch.Generator(device={draw.target}.device)`"
     if isinstance(draw.generator.device, Known) and draw.generator.device.is_host:
         return _ON_HOST
-    return "make numbers and generator on one device"
+    return "create the tensor on the generator's device, or the generator on the tensor's"
 
 
 # --- fixes ---------------------------------------------------------------------------------
@@ -102,9 +102,9 @@ def _move_draw(draw: Draw, generator: Operand) -> Change | None:
     if not host or draw.target is not None or draw.placed not in draw.node.args:
         return None
     position = draw.node.args.index(draw.placed)
-    if position == 0:
+    device = written(draw.placed.value)
+    if position == 0 or not device:
         return None
-    device = ir.render(draw.placed.value, 200)
     before = Anchor(draw.node.args[position - 1], "end")
     rewrites = (
         Rewrite(before, Anchor(draw.placed, "end"), ""),
@@ -150,7 +150,7 @@ def _beside(draw: Draw, generator: Operand) -> Change | None:
         or draw.op == "torch.normal"
     ):
         return None
-    device = f"{ir.render(generator.node, 200)}.device"
+    device = f"{written(generator.node)}.device"
     rewrites = (insert_after(draw.node.args[-1], f", device={device}"),)
     return Change(f"Make the numbers on `{device}`", rewrites, Safety.UNSAFE)
 

@@ -20,9 +20,9 @@ def global_rank_as_index(use: DeviceUse) -> Iterator[Report]:
         return
     yield Report(
         at=use.node,
-        message=f"`{ir.render(asked.node)}` numbers the processes of all machines: beyond the "
-        "first one no device has this index",
+        message=f"`{ir.render(asked.node)}` is the global rank: on every machine but the first, no "
+        "GPU has this index",
         because=use.operand.trace,
-        help='take the number on this machine: `int(os.environ["LOCAL_RANK"])`',
+        help='use the local rank: `int(os.environ["LOCAL_RANK"])`',
         root=asked.node,
     )

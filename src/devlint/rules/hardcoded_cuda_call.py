@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Guard, Kind, Move
 from devlint.model import ir
-from devlint.model.reports import Change, Report, replace_tail
+from devlint.model.reports import Anchor, Change, Report, Rewrite, replace_tail
 from devlint.rules import rule
 from devlint.rules._meetings import followed_by
 from devlint.rules._remedies import on_chosen
@@ -57,5 +57,9 @@ def _to_chosen(move: Move) -> Change | None:
         return None
     words = ["device", *(f"non_blocking={ir.render(each.value)}" for each in given)]
     moved = f".to({', '.join(words)})"
-    rewrite = replace_tail(move.receiver.node, move.node, moved)
+    receiver = move.receiver.node
+    if given:
+        rewrite = Rewrite(Anchor(receiver, "end"), Anchor(given[0], "start"), ".to(device, ")
+    else:
+        rewrite = replace_tail(receiver, move.node, moved)
     return on_chosen(rewrite, f"`device` is there: `{followed_by(move.receiver, moved)}`")

@@ -17,7 +17,7 @@ from devlint.model.reports import (
     replace,
     replace_tail,
 )
-from devlint.model.trees import dotted_name
+from devlint.model.trees import dotted_name, written
 from devlint.rules import rule
 
 
@@ -136,12 +136,12 @@ def _dropped(fact: IgnoredDevice, name: str, function: str) -> _Said:
 
 def _defaulted(fact: IgnoredDevice, name: str, function: str) -> _Said:
     assert fact.at_hand is not None
-    at_hand = ir.render(fact.at_hand)
+    at_hand, text = ir.render(fact.at_hand), written(fact.at_hand)
     passed = f"{name}={at_hand}"
     return (
         f"`{fact.callee}` is called without `{name}`, and uses its default, not `{at_hand}`",
         f"pass it on: `{passed}`",
-        _passing(fact.node, passed, f"Pass `{at_hand}` on"),
+        _passing(fact.node, f"{name}={text}", f"Pass `{at_hand}` on") if text else None,
     )
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import Indexing, Known, Operand, may_be_accelerator, may_be_host
-from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report
-from devlint.model.trees import is_named
+from devlint.model.trees import is_named, written
 from devlint.rules import rule
 from devlint.rules._meetings import (
     because,
@@ -40,7 +39,7 @@ def index_on_other_device(indexing: Indexing) -> Iterator[Report]:
             because=because(index, base),
             fix=_move(indexing),
             help=f"an index may be on the CPU or with the indexed tensor: "
-            f"`{followed_by(index, f'.to({base}.device)')}`",
+            f"`{followed_by(index, f'.to({base}.device)' if is_named(base.node) else '.cpu()')}`",
             confidence=confidence(index.device, base.device),
             cause=creation(base) if fresh(base) else None,
         )
@@ -55,7 +54,7 @@ def _move(indexing: Indexing) -> Change | None:
     base = indexing.base.node
     if not is_named(base):
         return None
-    device = f"{ir.render(base, 200)}.device"
+    device = f"{written(base)}.device"
     rewrites = suffix(indexing.index.node, f".to({device})")
     if not rewrites:
         return None

@@ -43,9 +43,7 @@ def invalid_device(use: DeviceUse) -> Iterator[Report]:
         yield Report(
             at=use.node,
             message=use.problem.message,
-            help=f'choose one: `torch.device({use.node.id} or "cpu")`'
-            if isinstance(use.node, ir.Name)
-            else "",
+            help=_choice(use.node.id) if isinstance(use.node, ir.Name) else "",
         )
         return
     fix = None
@@ -58,6 +56,10 @@ def invalid_device(use: DeviceUse) -> Iterator[Report]:
         fix=fix,
         help=f'did you mean `"{nearest}"`?' if nearest else "",
     )
+
+
+def _choice(name: str) -> str:
+    return f'choose one: `torch.device({name} if {name} is not None else "cpu")`'
 
 
 @rule("invalid-device", on=ApiCall)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from devlint.flow.facts import ModuleCall, Operand, Origin, StrayPart, Symbol
 from devlint.model import ir
 from devlint.model.findings import Level, Safety
-from devlint.model.reports import Change, Hop, Report
-from devlint.model.trees import is_named
+from devlint.model.reports import Change, Hop, Report, chain, options
+from devlint.model.trees import is_named, written
 from devlint.rules import rule
 from devlint.rules._meetings import (
     apart,
     confidence,
+    creation,
     distinct,
     followed_by,
     is_left,
@@ -35,14 +35,14 @@ def module_left_behind(call: ModuleCall) -> Iterator[Report]:
             continue
         argument = given.origin is Origin.INPUT and isinstance(given.device, Symbol)
         yield Report(
-            at=_making(module),
+            at=creation(module),
             message=_sentence(module, given),
             because=distinct((*module.trace, *given.trace, Hop(call.node, "they meet here"))),
             fix=_move(call, module, given),
             help=_help(module, given),
             level=Level.WARNING if argument else None,
             confidence=confidence(call.module.device, given.device),
-            root=_making(module),
+            root=creation(module),
         )
         return
 
@@ -50,7 +50,7 @@ def module_left_behind(call: ModuleCall) -> Iterator[Report]:
 @rule("module-left-behind", on=StrayPart)
 def part_left_behind(stray: StrayPart) -> Iterator[Report]:
     """Report a layer that was put into a module after the module's move."""
-    module, made = stray.module, _making(stray.part)
+    module, made = stray.module, creation(stray.part)
     if apart(stray.part, module, stray.context):
         yield Report(
             at=made,
@@ -61,12 +61,6 @@ def part_left_behind(stray: StrayPart) -> Iterator[Report]:
             help=f"move `{module}` after the last change, or move `{module}.{stray.name}` as well",
             confidence=confidence(stray.part.device, module.device),
         )
-
-
-def _making(module: Operand) -> ir.Expr:
-    """The call that made a module."""
-    calls = (hop.node for hop in module.trace if isinstance(hop.node, ir.Call))
-    return next(calls, module.node)
 
 
 def _sentence(module: Operand, given: Operand) -> str:
@@ -89,7 +83,7 @@ def _help(module: Operand, given: Operand) -> str:
 
 def _move(call: ModuleCall, module: Operand, given: Operand) -> Change | None:
     """Move it where it is made, to where what it is called with is; or else where it is called."""
-    made = _making(module)
+    made = creation(module)
     if not isinstance(made, ir.Call):
         return None
     devices = devices_of(given)
@@ -99,7 +93,7 @@ def _move(call: ModuleCall, module: Operand, given: Operand) -> Change | None:
     if call.holder is None:
         chosen = _behind(module.node, devices, chosen)
     chosen = _behind(made, with_guess(devices), chosen)
-    return _first(_as_partner(made, given), chosen)
+    return chain((*options(_as_partner(made, given)), *options(chosen)))
 
 
 def _behind(node: ir.Expr, devices: list[Words], chosen: Change | None) -> Change | None:
@@ -123,10 +117,6 @@ def _words(node: ir.Expr, text: str) -> str:
     return f"move it first: `{ir.render(node)}{text}`"
 
 
-def _first(change: Change | None, otherwise: Change | None) -> Change | None:
-    return otherwise if change is None else replace(change, otherwise=otherwise)
-
-
 def _as_partner(made: ir.Expr, partner: Operand, constant: bool = False) -> Change | None:
     """Move it by the words that moved its partner, where their names are bound; or that have none,
     if they are to be `constant`."""
@@ -139,7 +129,7 @@ def _as_partner(made: ir.Expr, partner: Operand, constant: bool = False) -> Chan
                 names = tuple(name for each in args for name in names_in(each.value))
                 if constant is bool(names):
                     return None
-                text = f".{method}({', '.join(ir.render(arg.value, 200) for arg in args)})"
+                text = f".{method}({', '.join(written(arg.value) for arg in args)})"
                 return Change(
                     f"Move it: `{text}`", suffix(made, text), Safety.UNSAFE, (move, made),
                     names=names, help=_words(made, text),
@@ -151,7 +141,7 @@ def _with_the_rest(made: ir.Expr, module: Operand) -> Change | None:
     """Move a part to where its module is."""
     rest = [words for words in devices_of(module, module=True) if words.told is module.node]
     chosen = _behind(made, rest, _as_partner(made, module, constant=True))
-    return _first(_as_partner(made, module), chosen)
+    return chain((*options(_as_partner(made, module)), *options(chosen)))
 
 
 def _is_plain(argument: ir.Argument) -> bool:

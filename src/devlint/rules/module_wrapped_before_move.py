@@ -8,6 +8,7 @@ from devlint.flow.facts import Wrap
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report
+from devlint.model.trees import written
 from devlint.rules import rule
 from devlint.rules._moving import suffix
 
@@ -16,14 +17,14 @@ _WORDS = {
     "other-index": "`{module}` is on {place} but its inputs will go to the device of `{target}`",
     "backend": "`{module}` is on cpu, and the backend `nccl` sends no CPU tensors",
     "sync": "`{module}` is on cpu, and `sync_module_states=True` sends accelerator tensors only",
-    "called": "the module in `{module}` is on {place}, and not on the first of its devices",
+    "called": "the module in `{module}` is on {place}, and isn't on `device_ids[0]`",
 }
 _HELP = {
     "device-ids": "move it first: `{module}.to({target})`",
     "other-index": "move it to the device of its inputs first: `{module}.to({target})`",
     "backend": "move it to the accelerator of this process first",
     "sync": "move it first, or pass `device_id=` to have it moved",
-    "called": "move it to the first device before: `{module}.to(...)`",
+    "called": "move it to that device first: `{module}.to(...)`",
 }
 _SHORTEST = (ir.Name, ir.Attribute, ir.Constant, ir.Subscript)
 
@@ -47,8 +48,8 @@ def _move(wrap: Wrap) -> Change | None:
     """`DDP(model, device_ids=[rank])` -> `DDP(model.to(rank), device_ids=[rank])`."""
     if wrap.target is None or not isinstance(wrap.target.node, _SHORTEST):
         return None
-    target = ir.render(wrap.target.node, 200)
+    target = written(wrap.target.node)
     rewrites = suffix(wrap.module.node, f".to({target})")
-    if not rewrites:
+    if not target or not rewrites:
         return None
     return Change(f"Move it to `{target}`", rewrites, Safety.SAFE)

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import Kind, Move, Origin, Trait
+from devlint.flow.facts import Kind, Move, Operand, Origin, Trait
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, insert_after, insert_before, replace_tail
+from devlint.model.trees import written
 from devlint.rules import rule
 
 _METHODS = frozenset({"to", "cpu", "cuda", "xpu", "hpu", "npu", "mtia"})
+_HOLDING = {
+    Kind.LIST: ("[item{tail} for item in ", "]"),
+    Kind.TUPLE: ("tuple(item{tail} for item in ", ")"),
+    Kind.SET: ("{{item{tail} for item in ", "}}"),
+    Kind.DICT: ("{{key: item{tail} for key, item in ", ".items()}}"),
+}
+"""What stands around the container once each item of it is moved."""
 _REMEDIES = {
-    Kind.LIST: "move what it holds: `[item{tail} for item in {receiver}]`",
-    Kind.TUPLE: "move what it holds: `tuple(item{tail} for item in {receiver})`",
-    Kind.SET: "move what it holds: `{{item{tail} for item in {receiver}}}`",
-    Kind.DICT: "move what it holds: `{{key: item{tail} for key, item in {receiver}.items()}}`",
     Kind.NDARRAY: "make a tensor of it first, with `torch.from_numpy`",
-    Kind.STRING: "a string stays on the host: turn it into a tensor of numbers first",
+    Kind.STRING: "a string stays on the CPU: turn it into a tensor of numbers first",
     Kind.NUMBER: "make a tensor of it first, with `torch.tensor`",
     Kind.LOADER: "move each batch inside the loop",
-    Kind.OPTIMIZER: "move the model: the optimizer's state follows its parameters",
+    Kind.OPTIMIZER: "move the model, then build the optimizer: it makes its state where the "
+    "parameters are",
     Kind.GENERATOR: "choose the device when it is made: `torch.Generator(device=...)`",
     Kind.DTYPE: "move the tensor that has this dtype",
     Kind.DEVICE: "move the tensor that is there",
@@ -33,7 +38,7 @@ _FIRM_DATASETS = frozenset({"TensorDataset", "Subset", "ConcatDataset"})
 def move_on_container(move: Move) -> Iterator[Report]:
     receiver, method = move.receiver, move.method
     kind = receiver.kind
-    name = receiver.type_name.rpartition(".")[2] or kind.name.lower()
+    name = _type_of(receiver)
     if (
         method not in _METHODS
         or receiver.value.trait is Trait.ANNOTATED
@@ -42,9 +47,12 @@ def move_on_container(move: Move) -> Iterator[Report]:
         return  # an annotation may be wrong, and the move tells that it is
     if kind is Kind.DATASET and name in _FIRM_DATASETS:
         remedy = "move each batch inside the loop"
+    elif kind in _HOLDING:
+        arguments = ", ".join(ir.render(argument) for argument, _ in move.arguments)
+        before, after = _around(move, arguments)
+        remedy = f"move what it holds: `{before}{receiver}{after}`"
     elif kind in _REMEDIES:
-        arguments = ", ".join(str(operand) for _, operand in move.arguments)
-        remedy = _REMEDIES[kind].format(receiver=receiver, tail=f".{method}({arguments})")
+        remedy = _REMEDIES[kind]
     else:
         return
     yield Report(
@@ -56,13 +64,15 @@ def move_on_container(move: Move) -> Iterator[Report]:
     )
 
 
-_AROUND = {
-    Kind.LIST: ("[item{tail} for item in ", "]"),
-    Kind.TUPLE: ("tuple(item{tail} for item in ", ")"),
-    Kind.SET: ("{{item{tail} for item in ", "}}"),
-    Kind.DICT: ("{{key: item{tail} for key, item in ", ".items()}}"),
-}
 _MADE = {Kind.NDARRAY: "torch.from_numpy(", Kind.NUMBER: "torch.tensor("}
+
+
+def _type_of(receiver: Operand) -> str:
+    if receiver.kind is Kind.STRING:
+        return "str"
+    if receiver.kind is Kind.NUMBER and isinstance(receiver.constant, (int, float, complex)):
+        return type(receiver.constant).__name__
+    return receiver.type_name.rpartition(".")[2] or receiver.kind.name.lower()
 
 
 def _fix(move: Move) -> Change | None:
@@ -71,13 +81,16 @@ def _fix(move: Move) -> Change | None:
     if maker := _MADE.get(move.receiver.kind):
         rewrites = (insert_before(receiver, maker), insert_after(receiver, ")"))
         return Change("Make a tensor of it first", rewrites, Safety.UNSAFE, names=("torch",))
-    around = _AROUND.get(move.receiver.kind)
-    if around is None or any(ir.is_cut(operand.node) for _, operand in move.arguments):
+    arguments = [written(argument) for argument, _ in move.arguments]
+    if move.receiver.kind not in _HOLDING or not all(arguments):
         return None
-    given = ", ".join(
-        f"{argument.keyword}={operand}" if argument.keyword else str(operand)
-        for argument, operand in move.arguments
-    )
-    before, after = (each.format(tail=f".{move.method}({given})") for each in around)
+    before, after = _around(move, ", ".join(arguments))
     rewrites = (insert_before(receiver, before), replace_tail(receiver, call, after))
     return Change("Move what it holds", rewrites, Safety.UNSAFE)
+
+
+def _around(move: Move, arguments: str) -> tuple[str, str]:
+    """What stands before the container and behind it."""
+    tail = f".{move.method}({arguments})"
+    before, after = _HOLDING[move.receiver.kind]
+    return before.format(tail=tail), after.format()

@@ -17,6 +17,7 @@ from devlint.flow.facts import (
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, insert_after, replace_tail
+from devlint.model.trees import written
 from devlint.rules import rule
 from devlint.rules._moving import suffix, without
 
@@ -32,8 +33,8 @@ def moved_parameter(write: AttributeWrite) -> Iterator[Report]:
             return  # it was there already, and stays a parameter
         yield Report(
             at=write.value.node,
-            message=f"once moved to an accelerator `self.{write.attr}` is no parameter any more: "
-            "neither registered nor trained",
+            message=f"{_returned(write.value)} a plain tensor, so `self.{write.attr}` isn't a "
+            "parameter: the module doesn't register it, and no optimizer gets it",
             because=write.value.trace,
             fix=_move_inside(write.value.node),
             help=_FIRST,
@@ -76,6 +77,14 @@ def lost_gradient(read: AttributeRead) -> Iterator[Report]:
         )
 
 
+def _returned(moved: Operand) -> str:
+    """ "`.cuda()` returns": the move, not what is moved."""
+    match _move(moved) or moved.node:
+        case ir.Call(func=ir.Attribute(attr=attr), args=args):
+            return f"`.{attr}({', '.join(map(ir.render, args))})` returns"
+    return "the move returns"
+
+
 def _move(leaf: Operand) -> ir.Expr | None:
     """The move after which it is no leaf any more."""
     moves = (step.node for step in reversed(leaf.steps) if step.sort in MOVES)
@@ -113,9 +122,9 @@ def _move_inside(node: ir.Expr) -> Change | None:
             plain = all(_is_plain(argument) for argument in node.args)
             if not plain or first.star or first.keyword not in (None, "data"):
                 return None
-            move = f".{attr}({', '.join(ir.render(argument, 200) for argument in node.args)})"
-            inside = suffix(first.value, move)
-            if inside:
+            given = [written(argument) for argument in node.args]
+            inside = suffix(first.value, f".{attr}({', '.join(given)})")
+            if inside and all(given):
                 rewrites = (*inside, replace_tail(made, node, ""))
                 return Change("Move the tensor inside", rewrites, Safety.UNSAFE, help=_FIRST)
     return None

@@ -24,8 +24,9 @@ def moved_quantized_model(move: Move) -> Iterator[Report]:
         remedy = "choose the device by `device_map={'': device}`"
     else:
         when = f" where `{fixed.condition}` holds" if fixed.condition else ""
-        message = f"`{shown}` is {fixed.by.value} model{when}: `.{move.method}()` can't move it"
-        remedy = "let `from_pretrained` place it: `device_map={'': device}`"
+        verb = "cast" if retyped else "move"
+        message = f"`{shown}` is {fixed.by.value} model{when}: `.{move.method}()` can't {verb} it"
+        remedy = _DTYPE if retyped else "let `from_pretrained` place it: `device_map={'': device}`"
     yield Report(
         at=move.node,
         message=message,
@@ -34,6 +35,9 @@ def moved_quantized_model(move: Move) -> Iterator[Report]:
         help=remedy,
         level=None if fixed.by is Fixing.EIGHT_BIT or retyped else Level.WARNING,
     )
+
+
+_DTYPE = "choose the dtype where it is loaded: `from_pretrained(..., torch_dtype=dtype)`"
 
 
 def _leave_out(move: Move) -> Change:

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import HostRead
 from devlint.model import ir
-from devlint.model.findings import Safety
-from devlint.model.reports import Change, Report, insert_after
+from devlint.model.reports import Report
 from devlint.rules import rule
-from devlint.rules._host import is_told, missing
+from devlint.rules._host import inserted, is_told, missing
 from devlint.rules._meetings import confidence, followed_by, place
 
 
@@ -26,7 +25,7 @@ def numpy_on_accelerator(read: HostRead) -> Iterator[Report]:
         at=read.node,
         message=f"`{receiver}` is {place(receiver)} but `.numpy()` needs it on cpu",
         because=receiver.trace,
-        fix=Change(f"Insert `{calls}`", (insert_after(receiver.node, calls),), Safety.SAFE),
-        help=f"copy it to the host first: `{followed_by(receiver, f'{calls}.numpy()')}`",
+        fix=inserted(read),
+        help=f"copy it to the CPU first: `{followed_by(receiver, f'{calls}.numpy()')}`",
         confidence=confidence(receiver.device),
     )

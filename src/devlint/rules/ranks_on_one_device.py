@@ -8,6 +8,7 @@ from devlint.flow.facts import Role, SharedDevice, Sharing
 from devlint.model import ir
 from devlint.model.findings import Level, Safety
 from devlint.model.reports import Change, Hop, Report, add_statement
+from devlint.model.trees import written
 from devlint.rules import rule
 
 _WORDS = {
@@ -56,7 +57,9 @@ def _index(shared: SharedDevice) -> str:
     index = shared.index
     if index is None or index.node is None:
         return _OF_LAUNCHER
-    name = ir.render(index.node, 200)
+    name = written(index.node)
+    if not name:
+        return _OF_LAUNCHER
     return name if index.local else f"{name} % torch.cuda.device_count()"
 
 

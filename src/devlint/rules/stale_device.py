@@ -8,7 +8,7 @@ from devlint.flow.facts import KeptDevice, Trait
 from devlint.model import ir
 from devlint.model.findings import Confidence, Safety
 from devlint.model.reports import Change, Report, replace
-from devlint.model.trees import root_name
+from devlint.model.trees import root_name, written
 from devlint.rules import rule
 
 
@@ -46,7 +46,7 @@ def _read_again(kept: KeptDevice) -> Change | None:
         return None
     if root_name(_first_given(kept.value.node)) != "self":
         return None
-    text = ir.render(kept.value.node, 10_000)
+    text = written(kept.value.node)
     rewrites = tuple(replace(use, text) for use in kept.uses)
     return Change(f"Use `{text}` there", rewrites, Safety.UNSAFE)
 

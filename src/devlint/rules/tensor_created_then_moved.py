@@ -1,13 +1,13 @@
-"""DEV504: a tensor is made on the host and moved at once."""
+"""DEV504: a tensor is made on the CPU and moved at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import CPU, UNKNOWN, Move, Origin
+from devlint.flow.facts import CPU, UNKNOWN, Kind, Move, Origin
 from devlint.model import ir
 from devlint.model.findings import Safety
-from devlint.model.reports import Change, Report, Rewrite, replace_tail
+from devlint.model.reports import Anchor, Change, Report, Rewrite, insert_after, replace_tail
 from devlint.rules import rule
 from devlint.rules._moving import put_in_creation
 
@@ -27,14 +27,14 @@ def tensor_created_then_moved(move: Move) -> Iterator[Report]:
     if isinstance(node.func, ir.Attribute) and node.func.attr in _OF_DATA:
         return
     device = _device(move)
-    rewrites = put_in_creation(node, device) if device else ()
-    if not rewrites:
+    if not device or not put_in_creation(node, device):
         return
     yield Report(
         at=move.node,
-        message=f"makes a tensor on the host and copies it: `device={device}` makes it directly",
-        fix=_fix(move, node, rewrites, device),
-        help=f"make it there: `device={device}`",
+        message=f"creates the tensor on the CPU and then copies it: `device={device}` creates it "
+        "there",
+        fix=_fix(move, node, device),
+        help=f"create it there: `device={device}`",
     )
 
 
@@ -44,13 +44,20 @@ def _device(move: Move) -> str:
         return f'"{move.method}"' if move.method in ("cuda", "xpu") else ""
     if len(move.arguments) > 1 or move.target is None or move.method != "to":
         return ""
-    return ir.render(move.target.node, 200) if move.target.kind.name != "TENSOR" else ""
+    if isinstance(move.target.node, ir.Unpacked):
+        return ""
+    return "" if move.target.kind is Kind.TENSOR else str(move.target)
 
 
-def _fix(move: Move, made: ir.Call, rewrites: tuple[Rewrite, ...], device: str) -> Change:
+def _fix(move: Move, made: ir.Call, device: str) -> Change:
     """What is drawn comes from the generator of the device, so that its values change."""
     func = made.func
     drawn = isinstance(func, ir.Attribute) and func.attr in _DRAWN
     safety = Safety.UNSAFE if drawn else Safety.SAFE
-    tail = replace_tail(made, move.node, "")
-    return Change(f"Make it with `device={device}`", (*rewrites, tail), safety)
+    last = made.args[-1]
+    rewrites: tuple[Rewrite, ...]
+    if move.target is not None:  # it stays where it is written
+        rewrites = (Rewrite(Anchor(last, "end"), Anchor(move.target.node, "start"), ", device="),)
+    else:
+        rewrites = (insert_after(last, f", device={device}"), replace_tail(made, move.node, ""))
+    return Change(f"Create it with `device={device}`", rewrites, safety)

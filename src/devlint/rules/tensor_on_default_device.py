@@ -23,7 +23,7 @@ from devlint.flow.facts import (
 from devlint.model import ir
 from devlint.model.findings import Confidence, Level, Safety
 from devlint.model.reports import Change, Hop, Report
-from devlint.model.trees import is_named
+from devlint.model.trees import is_named, written
 from devlint.rules import rule
 from devlint.rules._meetings import (
     clash,
@@ -69,7 +69,7 @@ def made_anew(write: AttributeWrite) -> Iterator[Report]:
     value = write.value
     if not write.anew or not fresh(value) or not only_host(value.device) or value.value.scalar:
         return
-    target = f"{write.receiver}.{write.attr}"
+    target = f"{written(write.receiver.node)}.{write.attr}"
     rewrites = put_in_creation(value.node, f"{target}.device")
     yield Report(
         at=write.node,
@@ -170,7 +170,7 @@ def _make_it_there(
         return None
     devices = devices_of(partner, partner.kind is Kind.MODULE)
     if near is not None and odd.node is not near.node:
-        own = Words(f"{ir.render(near.node, 200)}.device", names_in(near.node), near.node)
+        own = Words(f"{written(near.node)}.device", names_in(near.node), near.node)
         if _is_argument(near) and (device := _expression(near)):
             own = Words(device, (first_name(device),), near.node)
         if is_named(near.node) or _is_argument(near):

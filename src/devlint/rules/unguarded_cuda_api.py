@@ -21,8 +21,11 @@ def unguarded_cuda_api(call: ApiCall) -> Iterator[Report]:
 
 def _is_another_rules(call: ApiCall) -> bool:
     """`x.cuda()` is for DEV101, `torch.cuda.FloatTensor` for DEV105, `set_device(0)` for DEV104,
-    and the default of a parameter for DEV116."""
+    and the default of a parameter for DEV116. `torch.cuda.device(1)` as a statement, which is for
+    DEV306, does nothing."""
     if call.name.endswith((".cuda", "Tensor")) or call.default_of:
+        return True
+    if call.name == "torch.cuda.device" and call.discarded:
         return True
     first = call.positional[0].node if call.positional else None
     return call.name == "torch.cuda.set_device" and isinstance(first, ir.Constant)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import KeptModules
+from devlint.flow.facts import KeptModules, names_submodule
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, insert_after, insert_before
@@ -44,7 +44,7 @@ def _is_dict(display: ir.Expr | None) -> bool:
 def _wrap(kept: KeptModules, wrapper: str) -> Change | None:
     """Unsafe: registered modules show up in `state_dict()` and `parameters()`."""
     container = kept.display or _given(kept)
-    if not kept.nn or kept.numbered or container is None:
+    if not kept.nn or kept.unfit or container is None:
         return None
     if kept.display and not _can_wrap(container):
         return None
@@ -74,9 +74,7 @@ def _can_wrap(display: ir.Expr) -> bool:
         case ir.Mapping(items=pairs):
             return all(
                 isinstance(key, ir.Constant)
-                and isinstance(key.value, str)
-                and key.value != ""
-                and "." not in key.value
+                and names_submodule(key.value)
                 and not isinstance(value, _CONTAINERS)
                 for key, value in pairs
             )

@@ -15,8 +15,15 @@ from devlint.flow.facts import (
 )
 from devlint.model import ir
 from devlint.model.findings import Safety
-from devlint.model.reports import Change, Report, insert_after, insert_before, replace, replace_tail
-from devlint.model.trees import dotted_name
+from devlint.model.reports import (
+    Change,
+    Report,
+    insert_after,
+    insert_before,
+    replace,
+    replace_tail,
+)
+from devlint.model.trees import dotted_name, written
 from devlint.rules import rule
 from devlint.rules._moving import move_behind, without
 
@@ -184,7 +191,7 @@ def device_of_autocast(call: ApiCall) -> Iterator[Report]:
 @rule("wrong-move-argument", on=ApiCall)
 def bare_device_context(call: ApiCall) -> Iterator[Report]:
     """`torch.cuda.device(1)` as a statement: it is made for `with`."""
-    if call.name == "torch.cuda.device" and call.discarded and not call.context_manager:
+    if call.name == "torch.cuda.device" and call.discarded:
         yield Report(
             at=call.node,
             message="`torch.cuda.device` is a context manager: as a statement it does nothing",
@@ -302,10 +309,11 @@ def _use_to(call: ir.Call) -> Change | None:
 
 def _move_afterwards(call: ir.Call, device: ir.Argument) -> Change | None:
     """`f(a, device=d)` becomes `f(a).to(d)`."""
+    text = written(device.value)
     if len(call.args) != 2 or call.args[1] is not device or call.args[0].keyword is not None:
         return None
-    rewrites = (*without(call, device), *move_behind(call, ir.render(device.value, 200)))
-    return Change("Move the result", rewrites, Safety.SAFE)
+    rewrites = (*without(call, device), *move_behind(call, text))
+    return Change("Move the result", rewrites, Safety.SAFE) if text else None
 
 
 _LEGACY_CONSTRUCTORS = frozenset(

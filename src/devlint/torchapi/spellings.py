@@ -37,6 +37,30 @@ _PLAIN = re.compile(
 _OF_NUMBERS = re.compile(r"\b([Ll]ist|[Tt]uple|Sequence)\[(\w+\[)?(int|float)\b")
 _OF_TEXT = re.compile(r"\b(str|PIL|Image)\b")
 
+_OF_MODULES = frozenset((
+    "T_destination", "add_module", "apply", "bfloat16", "buffers", "call_super_init", "children",
+    "clear", "compile", "cpu", "cuda", "double", "dump_patches", "eval", "extra_repr", "float",
+    "forward", "get_buffer", "get_extra_state", "get_parameter", "get_submodule", "half", "ipu",
+    "items", "keys", "load_state_dict", "modules", "mtia", "named_buffers", "named_children",
+    "named_modules", "named_parameters", "parameters", "pop", "register_backward_hook",
+    "register_buffer", "register_forward_hook", "register_forward_pre_hook",
+    "register_full_backward_hook", "register_full_backward_pre_hook",
+    "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook", "register_module",
+    "register_parameter", "register_state_dict_post_hook", "register_state_dict_pre_hook",
+    "requires_grad_", "set_extra_state", "set_submodule", "share_memory", "state_dict", "to",
+    "to_empty", "train", "training", "type", "update", "values", "xpu", "zero_grad",
+))  # fmt: skip
+"""What a `ModuleDict` has itself: it refuses keys of these names."""
+_LACKING = {
+    "ModuleDict": frozenset(("copy", "fromkeys", "get", "popitem", "setdefault")),
+    "ModuleList": frozenset(("clear", "copy", "count", "index", "remove", "reverse", "sort")),
+    "ParameterDict": frozenset[str](),
+    "ParameterList": frozenset(
+        ("clear", "copy", "count", "index", "insert", "pop", "remove", "reverse", "sort")
+    ),
+}
+"""What the lists and dicts of torch.nn don't have of Python's."""
+
 
 def place_of_type(name: str) -> str:
     """The device type of a type of tensors that names it (`torch.cuda.FloatTensor`), else ""."""
@@ -59,6 +83,16 @@ def type_on_cpu(name: str) -> str:
 def is_type_of_cuda(name: str) -> bool:
     """`torch.cuda.LongTensor`, also as `cuda.LongTensor`."""
     return _CUDA_TYPE.fullmatch(name) is not None
+
+
+def names_submodule(key: object) -> bool:
+    """Whether a `ModuleDict` takes something for a key."""
+    return isinstance(key, str) and key != "" and "." not in key and key not in _OF_MODULES
+
+
+def is_lacking(container: str, method: str) -> bool:
+    """Whether a list or dict of torch.nn hasn't a method that Python's own has."""
+    return method in _LACKING[container]
 
 
 def is_integer(name: str) -> bool:

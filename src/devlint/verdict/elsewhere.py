@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from devlint.flow.facts import Elsewhere
-from devlint.model.reports import Change, Hop, Located, Report
+from devlint.model.reports import Change, Hop, Located, Report, chain, options
 from devlint.source.spots import path_of
 
 
@@ -47,18 +47,17 @@ def brought_home(report: Report, fact: Located, here: str) -> Report | None:
 
 def _of_one_file(fix: Change | None, is_in: Callable[[Located], bool]) -> Change | None:
     """The fixes of those that may be made which change one file alone."""
-    if fix is None:
-        return None
-    otherwise = _of_one_file(fix.otherwise, is_in)
-    also = [_of_one_file(each, is_in) for each in fix.also]
-    if None in also or not all(map(is_in, _touched(fix))):
-        return otherwise
-    return replace(fix, otherwise=otherwise, also=tuple(filter(None, also)))
+    kept = []
+    for option in options(fix):
+        also = [_of_one_file(each, is_in) for each in option.also]
+        if None not in also and all(map(is_in, _touched(option))):
+            kept.append(replace(option, also=tuple(filter(None, also))))
+    return chain(kept)
 
 
 def _asked(fix: Change) -> Iterator[Located]:
     """All nodes that may be asked for where a fix is located."""
-    for option in fix.options():
+    for option in options(fix):
         yield from _touched(option)
         if option.after is not None:
             yield option.after
@@ -91,26 +90,19 @@ def reported(led: Elsewhere, report: Report) -> Report:
         at=report.at if at_home else led.node,
         message=message,
         because=(*report.because, *way),
-        fix=_one_after_other(
-            _of_one_file(report.fix, lambda node: path_of(node.origin) == here),
-            _there(led, _of_one_file(report.fix, lambda node: path_of(node.origin) == path)),
+        fix=chain(
+            (
+                *options(_of_one_file(report.fix, lambda node: path_of(node.origin) == here)),
+                *_there(led, _of_one_file(report.fix, lambda node: path_of(node.origin) == path)),
+            )
         ),
         help=_in(led, report.help),
     )
 
 
-def _one_after_other(first: Change | None, second: Change | None) -> Change | None:
-    """What else may be made where none of the first can be."""
-    if first is None:
-        return second
-    return replace(first, otherwise=_one_after_other(first.otherwise, second))
-
-
-def _there(led: Elsewhere, fix: Change | None) -> Change | None:
+def _there(led: Elsewhere, fix: Change | None) -> Iterator[Change]:
     """The fixes of the other file, in words for this one."""
-    if fix is None:
-        return None
-    return replace(fix, help=_in(led, fix.help), otherwise=_there(led, fix.otherwise))
+    return (replace(option, help=_in(led, option.help)) for option in options(fix))
 
 
 def _in(led: Elsewhere, remedy: str) -> str:

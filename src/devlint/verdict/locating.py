@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint.config.rulebook import Page
 from devlint.model.findings import Edit, Finding, Fix, Span, Step
-from devlint.model.reports import Change, Hop, Report, Rewrite
+from devlint.model.reports import Change, Hop, Report, Rewrite, options
 from devlint.source.spots import File, path_of, span_of
 from devlint.verdict.score import score
 
@@ -80,7 +80,7 @@ def _step(hop: Hop, document: Document, files: Files) -> Step | None:
 
 def _fix(change: Change, document: Document, documents: Documents) -> tuple[Fix | None, str]:
     """The fix that can be made of those that a change offers, and its words."""
-    for path in dict.fromkeys(_path(option) for option in change.options()):
+    for path in dict.fromkeys(_path(option) for option in options(change)):
         there = "" if path in (None, os.path.abspath(document.filename)) else path or ""
         changed = documents(there) if there else document
         made = None if changed is None else _made(change, changed, [])
@@ -101,7 +101,7 @@ def _made(change: Change, document: Document, before: list[Change]) -> list[Chan
     """The first option that can be made, and those that go with it. What is done at one place
     `before` isn't done there once more."""
     taken = {_place(rewrite) for each in before for rewrite in each.rewrites}
-    for option in change.options():
+    for option in options(change):
         made: list[Change] | None = before
         if not taken.issuperset(map(_place, option.rewrites)):
             if not _can_be_made(option, document):
@@ -130,9 +130,6 @@ def _can_be_made(change: Change, document: Document) -> bool:
     if not _mean_the_same(change, document):
         return False
     if not document.in_one_class(change.peers) or _is_too_early(change, document):
-        return False
-    starts = [document.locate(node).start for node in change.together]
-    if change.in_order and starts != sorted(starts):
         return False
     if document.edits(change.rewrites) is None:
         return False

@@ -24,10 +24,9 @@ from devlint.rules import Rule, all_rules
 from devlint.source.spots import path_of
 from devlint.verdict.elsewhere import brought_home, nodes_of, reported
 from devlint.verdict.score import FILE, is_certain, score
-from devlint.verdict.together import gathered
+from devlint.verdict.together import Said, gathered
 from devlint.verdict.weighing import weighed
 
-Said = list[tuple[Page, Report]]
 Sieve = Callable[[Page, Report, str], None]
 """Is told what is kept back of what a rule reports, and by what."""
 
@@ -62,24 +61,13 @@ def judge(
     sieve: Sieve = unasked,
 ) -> Said:
     """What the rules that are on report of a file's facts. `sieve` is told what is kept back."""
-    off, is_silent = plan.policy_off, _asking(content, path, plan)
-    of_file = tuple(f"{FILE}{row.name}" for row in policy.of_file(in_project(path), off))
-    rules, said = rules_for(codes), list[tuple[Page, Report]]()
+    is_silent = _asking(content, path, plan)
+    known = policy.of_file(in_project(path), plan.policy_off)
+    of_file = tuple(f"{FILE}{row.name}" for row in known)
+    said = Said()
     by_policy: list[tuple[Page, Report, str]] = []
-    for fact in facts:
-        for page, rule in rules.get(type(fact), ()):
-            for report, row in weighed(rule, fact, path, off, is_silent):
-                if not row and (by := _withheld(fact, path, plan)):
-                    sieve(page, report, by)
-                    continue
-                told = brought_home(report, fact.node, path)
-                if told is None or _is_told_itself(page, report, fact, path, plan):
-                    sieve(page, report, "reported-in-its-own-file")
-                elif row:
-                    by_policy.append((page, _derived(told, fact, of_file), row))
-                else:
-                    said.append((page, _derived(told, fact, of_file)))
-    for page, report, fact, row in _led(facts, path, codes, plan, is_silent, sieve):
+    own = _own(facts, path, codes, plan, is_silent, sieve)
+    for page, report, fact, row in (*own, *_led(facts, path, codes, plan, is_silent, sieve)):
         if row:
             by_policy.append((page, _derived(report, fact, of_file), row))
         else:
@@ -144,6 +132,29 @@ def _placed_outside(fact: Elsewhere, home: str, plan: Plan) -> str:
     """The same for what hangs on the object of the method that calls."""
     found = _withheld(replace(fact.fact, context=fact.context), home, plan)
     return found if found == FROM_OUTSIDE else ""
+
+
+def _own(
+    facts: Iterable[Fact],
+    home: str,
+    codes: frozenset[str],
+    plan: Plan,
+    is_silent: Callable[[], bool],
+    sieve: Sieve,
+) -> Iterator[tuple[Page, Report, Fact, str]]:
+    """What happens in the file, with the fact and the row of policy that withholds it."""
+    rules = rules_for(codes)
+    for fact in facts:
+        for page, rule in rules.get(type(fact), ()):
+            for report, row in weighed(rule, fact, home, plan.policy_off, is_silent):
+                if not row and (by := _withheld(fact, home, plan)):
+                    sieve(page, report, by)
+                    continue
+                told = brought_home(report, fact.node, home)
+                if told is None or _is_told_itself(page, report, fact, home, plan):
+                    sieve(page, report, "reported-in-its-own-file")
+                else:
+                    yield page, told, fact, row
 
 
 def _led(

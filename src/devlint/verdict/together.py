@@ -8,7 +8,7 @@ from dataclasses import replace
 from devlint.config.rulebook import Page
 from devlint.model import ir
 from devlint.model.findings import Level
-from devlint.model.reports import Anchor, Change, Hop, Located, Report, Rewrite
+from devlint.model.reports import Anchor, Change, Hop, Located, Report, Rewrite, chain, options
 from devlint.model.trees import key
 from devlint.verdict.score import is_certain, score
 
@@ -64,17 +64,14 @@ def _all_of(fixes: Sequence[Change | None]) -> Change | None:
     given = [each for each in fixes if each is not None]
     if len(given) < len(fixes) or len(given) < 2:
         return given[0] if len(given) == len(fixes) else None
-    common = set.intersection(*({*map(_places, each.options())} for each in given))
+    common = set.intersection(*({*map(_places, options(each))} for each in given))
     first, *others = given
     also = tuple(_like(each, first) for each in others)
-    options = [replace(each, also=also) for each in first.options() if _places(each) not in common]
-    ranked = [each for fix in given for each in enumerate(fix.options())]
+    own = [replace(each, also=also) for each in options(first) if _places(each) not in common]
+    ranked = [each for fix in given for each in enumerate(options(fix))]
     ranked.sort(key=lambda each: (each[1].is_guess, each[0]))
     shared = [option for _, option in ranked if _places(option) in common]
-    result: Change | None = None
-    for option in reversed([*shared, *options]):
-        result = replace(option, otherwise=result)
-    return result
+    return chain([*shared, *own])
 
 
 def _places(change: Change) -> tuple[object, ...]:
@@ -85,18 +82,17 @@ def _like(change: Change, first: Change) -> Change:
     """A fix that moves another part of what `first` moves a part of: by the same line, if it can,
     in the words of that."""
     parts = {_place(rewrite): rewrite for _, rewrite in _lines(change)}
-    result = change
-    for option, rewrite in reversed(list(_lines(first))):
+    lines = []
+    for option, rewrite in _lines(first):
         other = parts.get(_place(rewrite))
         if other is not None:
-            line = replace(rewrite, part=other.part)
-            result = replace(option, rewrites=(line,), otherwise=result)
-    return result
+            lines.append(replace(option, rewrites=(replace(rewrite, part=other.part),)))
+    return chain([*lines, *options(change)]) or change
 
 
 def _lines(change: Change) -> Iterator[tuple[Change, Rewrite]]:
     """The options of a fix that put a line at the top of a loop."""
-    for option in change.options():
+    for option in options(change):
         match option.rewrites:
             case (Rewrite(start=Anchor(side="below")) as rewrite,):
                 yield option, rewrite

@@ -21,7 +21,7 @@ from devlint.flow.facts import (
     Role,
     Symbol,
 )
-from devlint.model.reports import Report
+from devlint.model.reports import Report, chain, options
 from devlint.policy import Row, of_file
 from devlint.project.importing import in_project
 from devlint.rules import Rule
@@ -66,10 +66,7 @@ def weighed(
 
 def _fixed_here(report: Report, here: Report) -> Report:
     """A report of another file with the fixes besides that can be made at the call."""
-    found = here.fix
-    for option in reversed([] if report.fix is None else list(report.fix.options())):
-        found = replace(option, otherwise=found)
-    return replace(report, fix=found)
+    return replace(report, fix=chain((*options(report.fix), *options(here.fix))))
 
 
 def _views(
@@ -106,24 +103,37 @@ def _on_host(fact: Fact, key: str) -> Fact:
     """A fact where something that only a run decides is on the host: `key` says what."""
     if isinstance(fact, KeptTensor):
         return replace(fact, uses=())  # nothing that is elsewhere meets it
-    parts = {each.name: getattr(fact, each.name) for each in fields(fact)}
-    return replace(fact, **{name: _placed(part, key) for name, part in parts.items()})
+
+    def placed(part: Any) -> Any:
+        match part:
+            case Operand():
+                return replace(part, device=given(part.device, key, True))
+            case Known() | Symbol() | Guarded():
+                return given(part, key, True)
+        return part
+
+    return _mapped(fact, placed)
 
 
 def _not_brought_there(fact: Fact) -> Fact:
     """A fact of a function where no argument is elsewhere that nobody has put there."""
-    return replace(
-        fact, **{each.name: _not_brought(getattr(fact, each.name)) for each in fields(fact)}
-    )
+
+    def brought(part: Any) -> Any:
+        match part:
+            case Operand() if is_place_of_argument(part.device) and not _is_brought(part):
+                return replace(part, device=CPU)
+        return part
+
+    return _mapped(fact, brought)
 
 
-def _not_brought(part: Any) -> Any:
-    match part:
-        case Operand() if is_place_of_argument(part.device) and not _is_brought(part):
-            return replace(part, device=CPU)
-        case tuple():
-            return tuple(map(_not_brought, part))
-    return part
+def _mapped(fact: Fact, change: Callable[[Any], Any]) -> Fact:
+    """A fact whose parts are changed, those in tuples too."""
+
+    def changed(part: Any) -> Any:
+        return tuple(map(changed, part)) if isinstance(part, tuple) else change(part)
+
+    return replace(fact, **{e.name: changed(getattr(fact, e.name)) for e in fields(fact)})
 
 
 def _is_brought(operand: Operand) -> bool:
@@ -133,17 +143,6 @@ def _is_brought(operand: Operand) -> bool:
     return any(
         step.sort in _BRINGS and not (own and is_place_of_argument(step.device)) for step in steps
     )
-
-
-def _placed(part: Any, key: str) -> Any:
-    match part:
-        case Operand():
-            return replace(part, device=given(part.device, key, True))
-        case Known() | Symbol() | Guarded():
-            return given(part, key, True)
-        case tuple():
-            return tuple(_placed(each, key) for each in part)
-    return part
 
 
 def _sort(context: Context) -> str:

@@ -26,8 +26,9 @@ from devlint.source.reading import document_of, read_script
 from devlint.source.room import with_room
 from devlint.source.script import Part, Script
 from devlint.verdict.locating import locate
-from devlint.verdict.saying import Said, Sieve, judge, rules_for
+from devlint.verdict.saying import Sieve, judge, rules_for
 from devlint.verdict.score import is_certain
+from devlint.verdict.together import Said
 from devlint.why.alternatives import alternatives
 from devlint.why.known import Contract, Known, Place, contracts_at, distinct, values_at
 from devlint.why.unsettled import advice
@@ -225,7 +226,8 @@ def _with_names(
     withheld: list[Judged] = []
     for each in alternatives(part, filename, settings, _all()):
         for page, report in each.by_row:
-            hanging.setdefault((page.code, report.message), set()).add(each.row)
+            if record.covers(report.at):
+                hanging.setdefault((page.code, report.message), set()).add(each.row)
         for page, report in each.withheld:
             if record.covers(report.at):
                 withheld.append(_judged(page, report, each.row))

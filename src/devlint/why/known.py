@@ -11,6 +11,7 @@ from devlint.flow.facts import Device, Kind, Operand
 from devlint.flow.frames.record import Record
 from devlint.model import ir
 from devlint.model.reports import Hop
+from devlint.model.trees import one_or_several
 from devlint.source.spots import path_of
 
 DULL = ("library", "function", "class", "method", "none", "dtype", "bool", "number", "string")
@@ -68,10 +69,16 @@ def _is_at(node: ir.Node, row: int, column: int | None) -> bool:
 
 def values_at(record: Record, row: int, column: int | None) -> Iterator[Known]:
     for seen in record.seen.values():
-        if _is_at(seen.operand.node, row, column):
+        node = seen.operand.node
+        if _is_at(node, row, column) and not _is_slice(node):
             known = known_of(seen.operand, seen.site)
             if known.kind not in DULL:
                 yield known
+
+
+def _is_slice(node: ir.Expr) -> bool:
+    """`1:` of `x[1:]` and `1:, None` of `x[1:, None]`, which are values nowhere else."""
+    return any(isinstance(part, ir.Slice) for part in one_or_several(node))
 
 
 _View = TypeVar("_View", Known, Contract)

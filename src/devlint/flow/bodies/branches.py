@@ -94,10 +94,7 @@ def enter(frame: Frame, node: ir.With) -> None:
     catches = any(_expects_error(frame, item) for item, _ in node.items)
     frame.expecting |= catches
     for expression, target in node.items:
-        before = frame.context_expr
-        frame.context_expr = expression
         value = frame.evaluate(expression)
-        frame.context_expr = before
         device = _entered_device(frame, expression, value)
         if device is not None:
             frame.state.default, changed = device, True

@@ -138,7 +138,8 @@ def _rerun(
             start.record(
                 CachedTensor(
                     made or statement, start.context(), info.node.name, name, statement, operand,
-                    cache.branch.test, cache.reuses, hops, empty=made is not None,
+                    cache.branch.test, cache.reuses, hops,
+                    empty=made is not None and not info.binds(name),
                 )
             )  # fmt: skip
 

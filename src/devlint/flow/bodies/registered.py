@@ -137,7 +137,8 @@ def tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
             frame.record(
                 KeptTensor(
                     statement, frame.context(), info.node.name, name, operand, hops,
-                    only=sum(not isinstance(each, ir.Augment) for each, _ in stores) == 1,
+                    only=not info.binds(name)
+                    and sum(not isinstance(each, ir.Augment) for each, _ in stores) == 1,
                     scripted="torch.jit.ScriptModule" in info.library_bases(),
                 )
             )  # fmt: skip

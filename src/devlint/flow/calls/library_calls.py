@@ -106,7 +106,6 @@ def _tell_call(frame: Frame, node: ir.Call, name: str, args: Arguments, needs_cu
             args.unpacked,
             frame.discarded is node,
             needs_cuda,
-            frame.context_expr is node,
             frame.default_of,
             _set_later(frame, name) if frame.default_of else None,
         )

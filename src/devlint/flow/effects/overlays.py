@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from devlint.flow.conditions.implications import truth
 from devlint.flow.devices.named import note_none, use_device
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.lattice import CPU, CUDA, UNKNOWN, Device, Known
+from devlint.flow.domain.lattice import CPU, CUDA, UNKNOWN, Device, Known, leaves
 from devlint.flow.domain.paths import Owned, as_device
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import CHOICES, Trait
@@ -39,13 +39,15 @@ def _device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if second is None:
         device = use_device(frame, *given, via="torch.device")
         note_none(frame, *given)
+    elif isinstance(given[1].device, Known) and given[1].device.index is not None:
+        return Value(Kind.DEVICE)  # given twice: it raises
     elif isinstance(second[1].data, int) and isinstance(given[1].device, Known):
         device = Known(given[1].device.type, second[1].data)
         whole = Value(Kind.STRING, device, str(device))
         use_device(frame, second[0], whole, via="torch.device")
     else:  # it has an index
         if second[1].kind is Kind.NUMBER:
-            use_device(frame, *second, via="torch.device")
+            use_device(frame, *second, via="index")
         return Value(Kind.DEVICE, as_device(given[1]), trait=Trait.DEVICE_OF_TENSOR)
     trait = Trait.CHOICE if given[1].trait in CHOICES else None
     if given[1].kind is Kind.STRING and given[1].trait is Trait.BUILT:
@@ -81,8 +83,12 @@ def _get_default_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) 
 
 
 def _get_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """A number that is -1 for a CPU tensor: a rule asks where it goes."""
-    return Value(Kind.NUMBER, trait=Trait.INDEX_OF_TENSOR)
+    """A number that is -1 for a tensor that is on the CPU: a rule asks where it goes."""
+    of = args.find(row.of) or args.receiver
+    places = () if of is None else leaves(of[1].device)
+    elsewhere = [isinstance(each, Known) and not each.is_host for each in places]
+    index = not elsewhere or not all(elsewhere)
+    return Value(Kind.NUMBER, trait=Trait.INDEX_OF_TENSOR if index else None)
 
 
 def _extremum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

@@ -19,7 +19,7 @@ from devlint.model.reports import Hop
 from devlint.model.trees import dotted_name, last_name
 from devlint.policy import means
 
-_OF_NO_CHOICE = ("torch.device", "set_device")
+_OF_NO_CHOICE = ("torch.device", "index", "set_device")
 """Uses of a device that put nothing there, or choose among those of CUDA."""
 _APIS = frozenset(
     ("torch.autocast", "torch.cuda.amp.autocast", "torch.cuda.amp.GradScaler",
@@ -82,7 +82,7 @@ def _described(frame: Frame, call: ApiCall, chosen: _Chosen | None) -> MixedPrec
     because: tuple[Hop, ...] = ()
     if chosen is not None and (chosen[2] or not _is_scaler(call, chosen[0])):
         node, value, because = chosen
-        text, is_device = ir.render(node), value.kind is Kind.DEVICE
+        text, is_device = dotted_name(node), value.kind is Kind.DEVICE
         rows = (step.name for step in steps(value.trace) if step.sort is Sort.HYPOTHESIS)
         context = replace(context, by=(*context.by, *rows))
     return MixedPrecision(

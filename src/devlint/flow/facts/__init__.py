@@ -82,7 +82,12 @@ from devlint.flow.facts.names import (
     TypeQuestion,
     UncalledQuestion,
 )
-from devlint.torchapi.spellings import dtype_of_type, is_type_of_cuda, place_of_type
+from devlint.torchapi.spellings import (
+    dtype_of_type,
+    is_type_of_cuda,
+    names_submodule,
+    place_of_type,
+)
 
 __all__ = [
     "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVES", "NO_LEAVES", "ON_HOST", "THE_MODULE",
@@ -98,5 +103,5 @@ __all__ = [
     "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse", "Wrap",
     "asks_type", "chooses_host", "difference", "dtype_of_type", "identity", "is_chosen",
     "is_misspelled_flag", "is_type_of_cuda", "left_out", "may_be_accelerator", "may_be_host",
-    "only_host", "place_of_type", "stands_in",
+    "names_submodule", "only_host", "place_of_type", "stands_in",
 ]  # fmt: skip

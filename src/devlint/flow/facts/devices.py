@@ -8,6 +8,7 @@ from enum import Enum, auto
 
 from devlint.flow.domain.devicestring import Misspelling
 from devlint.flow.domain.lattice import Device, Known
+from devlint.flow.domain.values import Kind
 from devlint.flow.facts.base import Fact, Operand
 from devlint.model import ir
 from devlint.model.reports import Hop
@@ -39,6 +40,8 @@ class Move(Fact):
     passing: ir.For | None = None
     """The loop whose name the receiver is, where nothing reads that after a move that is
     discarded."""
+    over: Kind = Kind.UNKNOWN
+    """What that loop goes over, or has a method of which it goes over: `rows.values()`."""
     copies: bool = False
     """The receiver is an object of the project whose method gives another one and leaves it as it
     is."""
@@ -68,11 +71,11 @@ def is_misspelled_flag(keyword: str | None) -> bool:
 class DeviceUse(Fact):
     """A value that stands where a device is meant.
 
-    `node` is the expression. `via` says where: "to", "cuda", "torch.device", "device" (a
-    `device=` argument), "map_location", "set_device", "set_default_device", "default" (a
-    parameter's default), "autocast". `parsed` is the device that a string or a number spells;
-    None where it isn't a constant, and `problem` tells why a constant spells none: the text of
-    the run-time error.
+    `node` is the expression. `via` says where: "to", "cuda", "torch.device", "index" (the second
+    argument of `torch.device`), "device" (a `device=` argument), "map_location", "set_device",
+    "set_default_device", "default" (a parameter's default), "autocast". `parsed` is the device that
+    a string or a number spells; None where it isn't a constant, and `problem` tells why a constant
+    spells none: the text of the run-time error.
     `choice`: it is one branch of a choice (`"cuda" if ... else "cpu"`), or another device than
     CUDA where a condition has asked for devices.
     """

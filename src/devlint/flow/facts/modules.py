@@ -22,7 +22,7 @@ class KeptTensor(Fact):
     value: Operand
     uses: tuple[Hop, ...]
     only: bool = True
-    """No other statement stores the attribute."""
+    """No other statement stores the attribute, and no class binds it."""
     scripted: bool = False
     """Its class is one of TorchScript, whose buffers are all saved."""
 
@@ -79,8 +79,9 @@ class KeptModules(Fact):
     parameters: bool = False
     nn: str = ""
     """The name by which the file reaches torch.nn ("nn", "torch.nn"); "" where it doesn't."""
-    numbered: bool = False
-    """It is a dict with keys that are numbers, which are no names of modules."""
+    unfit: bool = False
+    """No list or dict of torch.nn can stand in its place: it lacks a method that is called, or
+    refuses a key."""
 
 
 @dataclass(frozen=True, slots=True)

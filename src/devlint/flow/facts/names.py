@@ -105,8 +105,6 @@ class ApiCall(Fact):
     discarded: bool = False
     needs_cuda: bool = False
     """It raises where CUDA is absent (the `cuda` field of its row)."""
-    context_manager: bool = False
-    """It is the context expression of a `with` statement or a decorator."""
     default_of: str = ""
     """The parameter whose default it is: it runs once, where the function is defined."""
     too_early: ir.Assign | None = None

@@ -159,6 +159,11 @@ class ClassInfo(Remembering):
         """Whether the class or a base of this file defines an attribute, in any way."""
         return any(name in info.attributes or name in info.methods for info in self.lineage())
 
+    def binds(self, name: str) -> bool:
+        """Whether the body of the class or of a base of this file binds a name: then no buffer can
+        be registered by it."""
+        return any(name in info.env for info in self.lineage())
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Closure:

@@ -83,8 +83,6 @@ class Frame:
     """A `with` statement of this function has set the default device."""
     default_of: str = ""
     """The parameter whose default is being evaluated."""
-    context_expr: ir.Expr | None = None
-    """The expression that a `with` statement enters, while it is evaluated."""
 
     @property
     def name(self) -> str:

@@ -17,6 +17,7 @@ from devlint.flow.modules.holdings import holds_something
 from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
 from devlint.model import ir
 from devlint.model.trees import last_name
+from devlint.torchapi.spellings import is_lacking, names_submodule
 
 
 def newly_kept(made: Frame, ended: Frame, this: Value) -> list[tuple[str, Object]]:
@@ -53,32 +54,38 @@ def fact(info: ClassInfo, frame: Frame, name: str, found: Object) -> KeptModules
     """What is to be told of a container, which one statement stores."""
     ((statement, operand),) = frame.world.stores[info, name]
     shown = isinstance(operand.node, (ir.Display, ir.Mapping, ir.Comprehension))
+    parameters = found.elements().kind is not Kind.MODULE
+    container = "Dict" if operand.kind is Kind.DICT else "List"
     return KeptModules(
         statement, frame.context(), info.node.name, name, operand,
-        operand.node if shown else None, found.elements().kind is not Kind.MODULE, frame.file.nn,
-        _is_numbered(info, name),
+        operand.node if shown else None, parameters, frame.file.nn,
+        _is_unfit(info, name, f"{'Parameter' if parameters else 'Module'}{container}"),
     )  # fmt: skip
 
 
-def _is_numbered(info: ClassInfo, name: str) -> bool:
-    """Whether a method stores under a number in the dict that an attribute holds: under one that
-    is spelled out, or that a loop counts."""
-    for method in info.methods.values():
+def _is_unfit(info: ClassInfo, name: str, container: str) -> bool:
+    """Whether a method asks what an attribute holds for something that such a container lacks, or
+    stores in it under what names no module: a number, say, or what a loop counts."""
+    for _, method in info.all_methods():
         this = first_parameter(method)
         inside = list(descendants(method))
         counted = {each for loop in inside for each in _counted(loop)}
         for node in inside:
+            match node:
+                case ir.Attribute(value=owner, attr=attr) if is_lacking(container, attr):
+                    if self_attribute(owner, this) == name:
+                        return True
             for target in node.targets if isinstance(node, ir.Assign) else ():
                 match target:
-                    case ir.Subscript(value=owner, index=key) if _is_number(key, counted):
+                    case ir.Subscript(value=owner, index=key) if _names_nothing(key, counted):
                         if self_attribute(owner, this) == name:
                             return True
     return False
 
 
-def _is_number(key: ir.Expr, counted: set[str]) -> bool:
+def _names_nothing(key: ir.Expr, counted: set[str]) -> bool:
     if isinstance(key, ir.Constant):
-        return isinstance(key.value, int)
+        return not names_submodule(key.value)
     return isinstance(key, ir.Name) and key.id in counted
 
 

@@ -17,7 +17,7 @@ from torch import nn
 
 from devlint.runtime.ending import at_end, rank_line, write
 from devlint.runtime.guard.errors import DeviceMismatchError, EarlyReadWarning
-from devlint.runtime.guard.guard import MODES, Guard, check_mode
+from devlint.runtime.guard.guard import MODES, Guard
 from devlint.runtime.guard.uncaught import explained
 from devlint.runtime.transfers import TransferLog
 
@@ -28,7 +28,6 @@ __all__ = [
     "EarlyReadWarning",
     "Guard",
     "InstalledGuard",
-    "check_mode",
     "guard",
     "guarded",
     "install_guard",
