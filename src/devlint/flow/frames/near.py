@@ -29,10 +29,12 @@ def with_near(frame: Frame, operands: Iterable[Operand]) -> tuple[Operand, ...]:
 
 
 def device_in(frame: Frame, device: Device) -> ir.Expr | None:
-    """A variable of a function, or of its file, that holds a device."""
+    """A variable of a function, or of its file, that holds a device. Of a followed file only the
+    names are known that somebody has asked for: it isn't looked through."""
     if device in (UNKNOWN, CPU):
         return None
-    for scope in (frame.state.env, *frame.scopes, frame.file.names):
+    file = frame.file.names if frame.file.guest is None else {}
+    for scope in (frame.state.env, *frame.scopes, file):
         for name, value in scope.items():
             if value.kind is Kind.DEVICE and frame.state.simplify(value.device) == device:
                 return ir.Name(name)
