@@ -148,9 +148,8 @@ def attempt(frame: Frame, node: ir.Try) -> None:
         frame.state = join_states(frame.fork(raised), ended)
         frame.run(node.final)
         frame.state = frame.fork(ended)
-        recording, frame.recording = frame.recording, False
-        frame.run(node.final)
-        frame.recording = recording
+        with frame.silently():
+            frame.run(node.final)
 
 
 def _attempt(frame: Frame, node: ir.Try) -> State:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -123,12 +124,21 @@ class Frame:
         """The value of an expression."""
         return self.world.evaluate(self, node)
 
-    def ask(self, node: ir.Expr) -> Value:
-        """The value of an expression of which nothing is told."""
-        before, self.expecting = self.expecting, True
-        value = self.evaluate(node)
-        self.expecting = before
-        return value
+    def ask(self, node: ir.Expr, is_first: bool = False) -> Value:
+        """The value of an expression of which nothing is told. `is_first`: nobody else evaluates
+        it, so whoever asks about its line sees what it is."""
+        with self.silently(is_first):
+            return self.evaluate(node)
+
+    @contextmanager
+    def silently(self, is_first: bool = False) -> Iterator[None]:
+        """Nothing is told or noted of what is done meanwhile."""
+        before = self.recording, self.expecting
+        self.recording, self.expecting = self.recording and is_first, True
+        try:
+            yield
+        finally:
+            self.recording, self.expecting = before
 
     def run(self, body: ir.Body) -> None:
         """Run statements one after the other."""
@@ -176,7 +186,7 @@ class Frame:
     @property
     def notes(self) -> bool:
         """Whether what is to be told at the end of the file may be noted."""
-        return self.recording and not self.is_guest
+        return self.recording and not self.expecting and not self.is_guest
 
     @property
     def tells(self) -> bool:
