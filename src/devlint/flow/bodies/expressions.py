@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from devlint.flow.bodies import comprehensions
+from devlint.flow.bodies.definitions import run_defaults
 from devlint.flow.calls import calls
 from devlint.flow.conditions import choices, fallbacks, implications, narrow, questions
 from devlint.flow.conditions.settled import settled, undecided
@@ -188,10 +189,9 @@ _NAME_DEVICES = {Kind.STRING, Kind.DEVICE}
 
 
 def _lambda(frame: Frame, node: ir.Lambda) -> Value:
-    scopes = (frame.state.env, *frame.scopes)
-    closure = Closure(
-        node, frame.file, scopes, frame.owner, f"{frame.qualname}.<lambda>".lstrip(".")
-    )
+    run_defaults(frame, node)
+    qualname = f"{frame.qualname}.<lambda>".lstrip(".")
+    closure = Closure(node, frame.file, frame.inner(), frame.owner, qualname)
     if frame.tells:  # once on its own, as functions are
         outside, frame.state = frame.state, frame.fork()
         for parameter in node.params:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from devlint.flow.domain.keys import roots
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
@@ -39,6 +40,32 @@ def can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> 
     if not around and closure.node in recursive and frame.nested() >= _MOST_RECURSIVE:
         return False
     return isinstance(closure.node, ir.Lambda) or not closure.node.is_async
+
+
+def foreign(
+    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
+) -> set[str]:
+    """The parameters of a function that stand for something else in a call than their names do
+    where it is: what is known of these says nothing of them."""
+    state, params = frame.state, closure.node.params
+    spoken = {name for key in state.known for name in roots(key)}
+    spoken |= {Path(path).root for path in state.paths}
+    names = [each.name for each in params if each.kind == "positional"]
+    given = {**dict(zip(names, positional, strict=False)), **keywords}
+    return {
+        each.name
+        for each in params
+        if each.name in spoken and not _is_own(frame, each.name, given.get(each.name))
+    }
+
+
+def _is_own(frame: Frame, name: str, given: Value | None) -> bool:
+    """Whether a call gives what a name stands for already, or what is settled of that."""
+    own = frame.look_up(name)
+    if given is None or own is None:
+        return False
+    same = own.data is not None and own.data == given.data
+    return same or own == given or given.data is frame.state.known.get(name, NOTHING)
 
 
 def runs_apart(frame: Frame, closure: Closure) -> bool:

@@ -67,9 +67,10 @@ def entry_of(
     role: Role,
     positional: list[Value],
     keywords: dict[str, Value],
-    is_apart: bool = False,
+    known: Mapping[str, bool],
 ) -> Entry | None:
-    """What a call brings, with what the function sees around it; None where that is too much."""
+    """What a call brings, with what the function sees around it, and which conditions are `known`
+    in it; None where that is too much."""
     reading = _Reading(frame.state.heap)
     seen = [reading.value(value) for value in positional]
     named = tuple((name, reading.value(value)) for name, value in keywords.items())
@@ -81,7 +82,7 @@ def entry_of(
     is_own = closure.file is frame.world.home
     context = (
         role, frame.guard if is_own else None, frame.state.default,
-        frozenset(frame.known_in(closure.file, is_apart).items()),
+        frozenset(known.items()),
         made, min(frame.depth, FAR), frame.nested(),
         _TELLING & {each.name for each in frame.chain()},
     )  # fmt: skip
@@ -106,7 +107,7 @@ def _seen(frame: Frame, closure: Closure) -> list[tuple[str, Value]]:
     those of its file that stand for objects."""
     found, bound = [], closure.file.names
     for name in closure.file.once(_mentioned, closure.node):
-        scope = next((each for each in closure.scopes if name in each), None)
+        scope = next((each.names for each in closure.around if name in each.names), None)
         if scope is not None:
             found.append((name, scope[name]))
             continue

@@ -220,7 +220,7 @@ def _is_at_top(frame: Frame, function: ir.Function | None) -> bool:
     if function is None:
         return frame.owner is None
     whole = function if frame.owner is None else frame.owner.node
-    return not frame.scopes and whole in frame.file.body
+    return not frame.around and whole in frame.file.body
 
 
 def _binds(frame: Frame, name: str) -> bool:

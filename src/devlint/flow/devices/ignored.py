@@ -16,7 +16,7 @@ from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.domain.wording import hop
 from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Ignored, Move
-from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.files import ClassInfo, Closure, is_inner
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
@@ -191,7 +191,7 @@ def _settles(frame: Frame, device: Device) -> bool:
 def _is_interface(frame: Frame, function: ir.Function) -> bool:
     """Whether others may ask for the parameter: a method that overrides or is overridden, a
     function that is decorated or handed over, or one inside of another."""
-    if frame.scopes or any(
+    if is_inner(frame) or any(
         last_name(called(each)) not in _TRANSPARENT for each in function.decorators
     ):
         return True

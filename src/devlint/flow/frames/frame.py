@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from devlint.flow.domain.derivation import is_making, shown
-from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, HOST_CHOSEN
+from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, HOST_CHOSEN, roots
 from devlint.flow.domain.lattice import (
     UNKNOWN,
     Device,
@@ -23,7 +23,7 @@ from devlint.flow.domain.traits import NO_LEAVES, Trait
 from devlint.flow.domain.values import DEFINED, Kind, Origin, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
-from devlint.flow.frames.files import ClassInfo, Closure, File
+from devlint.flow.frames.files import ClassInfo, Closure, File, Scope
 from devlint.flow.frames.world import World
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
@@ -42,8 +42,10 @@ class Frame:
     qualname: str = ""
     role: Role = Role.PLAIN
     owner: ClassInfo | None = None
-    scopes: tuple[dict[str, Value], ...] = ()
-    """The enclosing names, innermost first; the module's are in the world."""
+    around: tuple[Scope, ...] = ()
+    """The enclosing functions, innermost first."""
+    scope: Scope | None = field(default=None, init=False)
+    """Its own names, once a function was made that sees them."""
     globals: frozenset[str] = frozenset()
     guard: Guard = Guard.NONE
     recording: bool = True
@@ -112,12 +114,14 @@ class Frame:
         self.world.step(len(state.env) + len(state.heap) + len(state.known))
         return state.fork()
 
-    def known_in(self, file: File, is_apart: bool = False) -> dict[str, bool]:
-        """The conditions that are settled here, as far as they mean the same in another file, or in
-        a function that runs apart."""
+    def known_in(
+        self, file: File, foreign: Set[str] = frozenset(), is_apart: bool = False
+    ) -> dict[str, bool]:
+        """The conditions that are settled here, as far as they mean the same in another file, in a
+        function that runs apart, or in one where some names stand for something else."""
         known = self.state.known
-        if file is self.file and not is_apart:  # the types of names are those of this function
-            return {key: holds for key, holds in known.items() if "isinstance(" not in key}
+        if file is self.file and not is_apart:
+            return {key: holds for key, holds in known.items() if foreign.isdisjoint(roots(key))}
         return {key: holds for key, holds in known.items() if key in _MEANS_THE_SAME}
 
     def evaluate(self, node: ir.Expr) -> Value:
@@ -308,9 +312,9 @@ class Frame:
             value = self.state.env.get(name)
             if value is not None or self.binds(name):
                 return value
-            for scope in self.scopes:
-                if name in scope:
-                    return scope[name]
+            for scope in self.around:
+                if name in scope.names:
+                    return scope.names[name]
         return self.file.names.get(name)
 
     def binds(self, name: str) -> bool:
@@ -318,11 +322,25 @@ class Frame:
         function = self.function
         return isinstance(function, ir.Function) and name in self.file.scan(function).assigned
 
+    @property
+    def scopes(self) -> list[dict[str, Value]]:
+        """The names of the running function and of those around it, innermost first."""
+        return [self.state.env, *(each.names for each in self.around)]
+
+    def inner(self) -> tuple[Scope, ...]:
+        """What is around a function that is made here."""
+        if self.function is None:
+            return self.around
+        if self.scope is None:
+            self.scope = Scope(self)
+        return (self.scope, *self.around)
+
     def _rebound(self, name: str) -> Value | None:
         """A name that some function binds anew through `global` or `nonlocal`: what was bound
         here may be gone. Imports, functions and classes are taken to stay."""
-        scopes = (self.state.env, *self.scopes, self.file.names)
-        value = next((scope[name] for scope in scopes if name in scope), None)
+        value = next((names[name] for names in self.scopes if name in names), None)
+        if value is None:
+            value = self.file.names.get(name)
         if value is None or value.kind in DEFINED:
             return value
         return path_value(name)

@@ -34,7 +34,7 @@ def device_in(frame: Frame, device: Device) -> ir.Expr | None:
     if device in (UNKNOWN, CPU):
         return None
     file = frame.file.names if frame.file.guest is None else {}
-    for scope in (frame.state.env, *frame.scopes, file):
+    for scope in (*frame.scopes, file):
         for name, value in scope.items():
             if value.kind is Kind.DEVICE and frame.state.simplify(value.device) == device:
                 return ir.Name(name)
