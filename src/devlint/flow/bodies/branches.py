@@ -25,6 +25,7 @@ from devlint.policy import means
 
 
 def branch(frame: Frame, node: ir.If) -> None:
+    """`if`: one branch where its test is settled, else both, and what is known after either."""
     tested = questions.test(frame, node.test)
     holds = frame.world.reused.get(node)
     if holds is None:
@@ -91,6 +92,7 @@ def _expects_error(frame: Frame, node: ir.Expr) -> bool:
 
 
 def enter(frame: Frame, node: ir.With) -> None:
+    """`with`: it may lend a default device, make somebody wait, or expect an error."""
     default, changed = frame.state.default, False
     expecting, lent = frame.expecting, frame.default_is_lent
     catches = any(_expects_error(frame, item) for item, _ in node.items)

@@ -127,8 +127,7 @@ _MOST_HOPS = 3
 def _handed_on(frame: Frame) -> Iterator[Hop]:
     """Devices that are written where a function or a class of the project, or one that isn't known,
     is called with one: `build(n, device="cuda")`."""
-    body = frame.function.body if isinstance(frame.function, ir.Function) else ()
-    for node in nodes_of(body):
+    for node in nodes_of(frame.body):
         if isinstance(node, ir.Call):
             for name, given in _by_name(frame, node):
                 if isinstance(given, ir.Constant) and isinstance(given.value, str):

@@ -102,9 +102,7 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
 def _passing(frame: Frame, call: ir.Call, base: ir.Expr) -> ir.For | None:
     if frame.discarded is not call or not isinstance(base, ir.Name):
         return None
-    function = frame.function
-    body = function.body if isinstance(function, ir.Function) else frame.file.body
-    return passing(body, call, base.id)
+    return passing(frame.body or frame.file.body, call, base.id)
 
 
 def _is_unproven(receiver: Value) -> bool:

@@ -131,18 +131,7 @@ class ClassInfo(Remembering):
         return self.once(ClassInfo._makes_nothing, self)
 
     def _makes_nothing(self) -> bool:
-        methods = (method for _, method in self.all_methods())
-        return self.is_module and not any(map(self._holds_or_places, methods))
-
-    def _holds_or_places(self, method: ir.Function) -> bool:
-        scan = self.file.scan(method)
-        names = (*scan.assigned, *(parameter.name for parameter in method.params))
-        named = any(
-            means(meaning, name, "variable")
-            for name in names
-            for meaning in ("about-devices", "batch")
-        )
-        return scan.makes or scan.registers or named
+        return self.is_module and not any(_holds_or_places(*each) for each in self.scans())
 
     def setter(self, name: str) -> tuple[ClassInfo, ir.Function] | None:
         """What `self.name = ...` calls where that is a property, with the class that defines it."""
@@ -155,6 +144,14 @@ class ClassInfo(Remembering):
     def defines(self, name: str) -> bool:
         """Whether the class or a base of this file defines an attribute, in any way."""
         return any(name in info.attributes or name in info.methods for info in self.lineage())
+
+
+def _holds_or_places(method: ir.Function, scan: Scan) -> bool:
+    names = (*scan.assigned, *(parameter.name for parameter in method.params))
+    named = any(
+        means(meaning, name, "variable") for name in names for meaning in ("about-devices", "batch")
+    )
+    return scan.makes or scan.registers or named
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from devlint.flow.domain.derivation import is_making, shown
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, HOST_CHOSEN, roots
 from devlint.flow.domain.lattice import (
     UNKNOWN,
@@ -19,11 +18,11 @@ from devlint.flow.domain.lattice import (
 from devlint.flow.domain.paths import Ref, path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.state_joins import join_objects
-from devlint.flow.domain.traits import NO_LEAVES, Trait
-from devlint.flow.domain.values import DEFINED, Kind, Origin, Value
+from devlint.flow.domain.values import DEFINED, Kind, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
 from devlint.flow.frames.files import ClassInfo, Closure, File, Scope
+from devlint.flow.frames.operands import operand
 from devlint.flow.frames.world import World
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
@@ -95,6 +94,11 @@ class Frame:
         return self.function.name if isinstance(self.function, ir.Function) else ""
 
     @property
+    def body(self) -> ir.Body:
+        """The statements of the function that runs; none of a file and of a lambda."""
+        return self.function.body if isinstance(self.function, ir.Function) else ()
+
+    @property
     def is_guest(self) -> bool:
         """Whether it runs code of another file, of which nothing is told."""
         return self.file is not self.world.home
@@ -139,10 +143,8 @@ class Frame:
         """Nothing is told or noted of what is done meanwhile."""
         before = self.recording, self.expecting
         self.recording, self.expecting = self.recording and is_first, True
-        try:
-            yield
-        finally:
-            self.recording, self.expecting = before
+        yield
+        self.recording, self.expecting = before
 
     def run(self, body: ir.Body) -> None:
         """Run statements one after the other."""
@@ -165,6 +167,8 @@ class Frame:
         return Context(self.qualname, self.role, guard, receiver, stateless, by, running)
 
     def record(self, fact: Fact) -> None:
+        """Write a fact down, unless nothing is told here; of a followed function, as one of the
+        call that leads there."""
         if self.world.trial is not None:
             if not self.expecting:
                 self.world.trial.facts.append(fact)
@@ -201,27 +205,7 @@ class Frame:
 
     def operand(self, node: ir.Expr, value: Value) -> Operand:
         """The value at a node as rules see it: conditions applied, objects looked up."""
-        device, guarded = self.place(value), value.trait is Trait.GUARDED
-        found = self.object(value)
-        type_name = value.kind.name.lower()
-        if found is not None and value.kind.is_container:
-            inside = found.items or (found.element,)
-            moved = next((each for each in inside if each.trait in NO_LEAVES), None)
-            if moved is not None:
-                value = value.but(trait=moved.trait, trace=moved.trace)
-        if found is not None:
-            guarded = found.guarded
-            if value.kind is Kind.MODULE:
-                origin = value.origin
-                if shown(found.trace) is not None:
-                    origin = Origin.DEFAULT if is_making(found.trace) else Origin.MOVED
-                value = value.but(trace=found.trace or value.trace, origin=origin)
-            if isinstance(found.source, str):
-                type_name = _short_name(found.source)
-            elif isinstance(found.source, ClassInfo):
-                type_name = found.source.node.name
-        passed = self.caller is not None and self.is_parameter(node)
-        return Operand(node, value, device, type_name, guarded, passed)
+        return operand(self, node, value)
 
     def on_host(self, operands: Iterable[Operand]) -> bool:
         """Whether all of them are there since nobody has asked for an accelerator: the flag for
@@ -338,9 +322,8 @@ class Frame:
     def _rebound(self, name: str) -> Value | None:
         """A name that some function binds anew through `global` or `nonlocal`: what was bound
         here may be gone. Imports, functions and classes are taken to stay."""
-        value = next((names[name] for names in self.scopes if name in names), None)
-        if value is None:
-            value = self.file.names.get(name)
+        scopes = (*self.scopes, self.file.names)
+        value = next((names[name] for names in scopes if name in names), None)
         if value is None or value.kind in DEFINED:
             return value
         return path_value(name)
@@ -364,10 +347,3 @@ _WITHOUT_OBJECT = frozenset(
      Kind.NONE, Kind.DTYPE, Kind.LIBRARY, Kind.FUNCTION, Kind.CLASS, Kind.METHOD, Kind.DEVICE,
      Kind.NDARRAY, Kind.GENERATOR)
 )  # fmt: skip
-
-
-def _short_name(name: str) -> str:
-    """How people call a library's class: `nn.Linear`, `DataLoader`."""
-    if name.startswith("torch.nn."):
-        return name.removeprefix("torch.")
-    return name.rpartition(".")[2]
