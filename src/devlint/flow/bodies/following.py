@@ -4,11 +4,14 @@ of them without what the call knows."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from devlint.flow.bodies.terms import Terms
 from devlint.flow.domain.keys import roots
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.facts import Role
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
@@ -23,6 +26,36 @@ _MOST_RECURSIVE = 2
 _MOST_NESTED = 3
 """So many lists in lists are followed by a function that calls itself with their parts."""
 _UNINFORMATIVE = (Kind.UNKNOWN, Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.DTYPE)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function of the project, whose body runs for it. With `terms`, it runs apart from
+    what the call knows."""
+
+    node: ir.Expr
+    closure: Closure
+    role: Role
+    positional: list[Value]
+    keywords: dict[str, Value]
+    others: set[str]
+    """The parameters that stand for something else than their names do where the call is."""
+    terms: Terms | None = None
+
+    @property
+    def is_apart(self) -> bool:
+        return self.terms is not None
+
+    def known(self, frame: Frame) -> dict[str, bool]:
+        """The conditions that are settled in it, by those that are where it is."""
+        return frame.known_in(self.closure.file, self.others, self.is_apart)
+
+    def hidden(self, frame: Frame) -> frozenset[str]:
+        """The conditions that are settled where it is, and are about something else in it."""
+        if not self.others or self.is_apart:
+            return frozenset()
+        known = frame.state.known
+        return frozenset(key for key in known if not self.others.isdisjoint(roots(key)))
 
 
 def can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> bool:

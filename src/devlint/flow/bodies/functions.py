@@ -7,12 +7,12 @@ from dataclasses import replace
 from devlint.flow.bodies import returns
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import role_of
-from devlint.flow.bodies.following import can_be_followed, foreign, leads_nowhere, runs_apart
+from devlint.flow.bodies.following import Call, can_be_followed, foreign, leads_nowhere, runs_apart
 from devlint.flow.bodies.parameters import assume_parameters, may_be_tensor
 from devlint.flow.bodies.reachable import left_behind
 from devlint.flow.bodies.statements import run
 from devlint.flow.bodies.summaries import entry_of, instantiate, summary_of
-from devlint.flow.bodies.terms import Terms, in_terms
+from devlint.flow.bodies.terms import in_terms
 from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import before, required, starts_on_cuda
@@ -25,7 +25,7 @@ from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import precision
-from devlint.flow.facts import Guard, Role
+from devlint.flow.facts import Guard
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import forget_optimizer, place_module
@@ -60,81 +60,60 @@ def invoke(
         if returns.is_generator(closure):
             return NOTHING
         terms, positional, keywords = in_terms(frame, closure, positional, keywords)
-        return _by_summary(frame, node, closure, role, positional, keywords, others, terms)
+        apart = Call(node, closure, role, positional, keywords, others, terms)
+        return _by_summary(frame, apart)
+    call = Call(node, closure, role, positional, keywords, others)
     if is_part or not _has_summary(frame, closure):
-        return _run_here(frame, node, closure, role, positional, keywords, others)[0]
-    return _by_summary(frame, node, closure, role, positional, keywords, others)
+        return _run_here(frame, call)[0]
+    return _by_summary(frame, call)
 
 
-def _by_summary(
-    frame: Frame,
-    node: ir.Expr,
-    closure: Closure,
-    role: Role,
-    positional: list[Value],
-    keywords: dict[str, Value],
-    others: set[str],
-    terms: Terms | None = None,
-) -> Value:
-    """What a call gives by the summary of an earlier one, or of this one, which runs then. With
-    `terms`, the function runs apart."""
-    is_apart = terms is not None
-    known = frame.known_in(closure.file, others, is_apart)
-    entry = entry_of(frame, node, closure, role, positional, keywords, known)
+def _by_summary(frame: Frame, call: Call) -> Value:
+    """What a call gives by the summary of an earlier one, or of this one, which runs then."""
+    entry = entry_of(frame, call)
     summary = None if entry is None else frame.world.summaries.get(entry.key)
     if entry is not None and summary is not None and summary.answers(entry):
         frame.state.wait()
-        return _of_call(instantiate(summary, entry, frame, terms), node)
+        return _of_call(instantiate(summary, entry, frame, call.terms), call.node)
     effects = frame.world.effects()
-    value, inner, left = _run_here(
-        frame, node, closure, role, positional, keywords, others, is_apart
-    )
-    if is_apart:
+    value, inner, left = _run_here(frame, call)
+    if call.is_apart:
         inner.state.paths = {}  # the names of what is unknown are its own
     if entry is not None and frame.world.effects() == effects and not inner.is_cut:
         summary = summary_of(entry, inner, value, left)
         if summary is not None:
             frame.world.summaries[entry.key] = summary
-            if is_apart:
-                return _of_call(instantiate(summary, entry, frame, terms), node)
-    return NOTHING if is_apart else value
+            if call.is_apart:
+                return _of_call(instantiate(summary, entry, frame, call.terms), call.node)
+    return NOTHING if call.is_apart else value
 
 
-def _run_here(
-    frame: Frame,
-    node: ir.Expr,
-    closure: Closure,
-    role: Role,
-    positional: list[Value],
-    keywords: dict[str, Value],
-    others: set[str],
-    is_apart: bool = False,
-) -> tuple[Value, Frame, list[Ref]]:
+def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
     """Run a function inside of a call: what it gives, the frame that it ran in, and what it has
-    written of the objects that somebody can still find. `others` are the names that stand for
-    something else in it."""
-    is_part, known = frame.has_part(closure), frame.known_in(closure.file, others, is_apart)
+    written of the objects that somebody can still find."""
+    closure, node, is_apart = call.closure, call.node, call.is_apart
+    is_part = frame.has_part(closure)
     frame.world.step(len(frame.state.heap))
-    state = State({}, Heap(frame.state.heap), known, frame.state.default)
+    state = State({}, Heap(frame.state.heap), call.known(frame), frame.state.default)
     state.copies, state.busy = frame.state.copies, frame.state.busy
     if frame.state.paths and not is_apart:
         state.paths = {
             path: held
             for path, held in frame.state.paths.items()
-            if (is_part or is_local(path)) and Path(path).root not in others
+            if (is_part or is_local(path)) and Path(path).root not in call.others
         }
     if is_part and frame.tells and isinstance(closure.node, ir.Function):
         frame.world.followed.add(closure.node)
     inner = Frame(
         frame.world, closure.file, state, closure.node,
-        frame.qualname if is_part else closure.qualname, role, closure.owner,
+        frame.qualname if is_part else closure.qualname, call.role, closure.owner,
         closure.around, guard=frame.guard,
         recording=frame.recording and not is_apart, caller=frame, site=(*frame.site, node),
         is_apart=is_apart, is_alone=is_part,
         depth=frame.depth + (not is_part),
     )  # fmt: skip
     unpacking.bind_parameters(
-        inner, closure.node.params, positional, keywords,
+        inner, closure.node.params, call.positional, call.keywords,
         lambda parameter, value: _proved(inner, parameter, value or NOTHING),
     )  # fmt: skip
     _settle_absence(frame, inner)
@@ -145,11 +124,11 @@ def _run_here(
         _tell(inner, mark)
     if returns.is_generator(closure):
         frame.state.wait()
-        _forget(frame, closure, positional, keywords)
+        _forget(frame, closure, call.positional, call.keywords)
         return returns.elements(frame, node, inner), inner, []
     left = left_behind(frame.state.heap, inner.state.heap, value)
-    if others and not is_apart:
-        value = _of_other_names(frame, inner, value, left, others)
+    if hidden := call.hidden(frame):
+        value = _of_other_names(inner, value, left, hidden)
     for ref in left:
         frame.state.heap[ref] = inner.state.heap[ref]
     frame.state.default, frame.state.copies = inner.state.default, inner.state.copies
@@ -159,22 +138,19 @@ def _run_here(
     return _of_call(value, node), inner, left
 
 
-def _of_other_names(
-    frame: Frame, inner: Frame, value: Value, left: list[Ref], others: set[str]
-) -> Value:
-    """What a function gives, and leaves behind, where that hangs on conditions that are settled for
-    the call by the same words: there they are about something else."""
-    keys = [key for key in frame.state.known if not others.isdisjoint(roots(key))]
+def _of_other_names(inner: Frame, value: Value, left: list[Ref], hidden: frozenset[str]) -> Value:
+    """What a function gives, and leaves behind, where that hangs on conditions which are settled
+    for its call by the same words: there they are about something else."""
 
     def place(device: Device) -> Device:
-        for key in keys:
+        for key in sorted(conditions(device) & hidden):
             device = join(given(device, key, True), given(device, key, False))
         return device
 
     def named(value: Value) -> Value:
         return value.but(device=place(value.device)) if conditions(value.device) else value
 
-    for ref in left if keys else ():
+    for ref in left:
         found = inner.state.heap[ref].mapped(named)
         inner.state.heap[ref] = replace(found, device=place(found.device))
     return named(value)
