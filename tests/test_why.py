@@ -86,6 +86,16 @@ def test_operations_have_short_names(call: str, operation: str) -> None:
     assert operation in {each.operation for each in ask(text, "return").contracts}
 
 
+def test_what_is_looked_at_twice_is_told_once() -> None:
+    text = (
+        "import torch\n\ndef pick():\n    x = torch.zeros(3, device='hpu')\n"
+        "    y = torch.ones(3)\n    if (x + y).device == 'cpu':\n        return x\n"
+        "    return isinstance(y, torch.Tensor)\n"
+    )
+    assert withheld(ask(text, "== ")) == {("DEV202", ""), ("DEV305", "")}
+    assert [each.expression for each in ask(text, "isinstance").known] == ["y"]
+
+
 def test_a_finding_that_is_shown_has_nothing_that_withholds_it() -> None:
     assert withheld(ask(NET, "torch.zeros")) == {("DEV203", "")}
 

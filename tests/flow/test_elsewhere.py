@@ -858,6 +858,43 @@ def test_the_object_whose_method_is_called_tells_the_device(tmp_path: Path) -> N
     assert [edit.content for edit in finding.fix.edits] == [", device=step.device"]
 
 
+def test_a_fix_is_the_same_whatever_was_linted_before(tmp_path: Path) -> None:
+    files = {
+        "lib.py": """
+            import torch
+            from torch import device as kind
+
+            DEVICE = kind("cuda")
+
+            def mix(x, y):
+                a = torch.tanh(x)
+                b = torch.tanh(y)
+                return torch.matmul(a, b)
+        """,
+        "first.py": """
+            import torch
+            from lib import DEVICE
+
+            print(torch.zeros(3, device=DEVICE))
+        """,
+        "use.py": """
+            import torch
+            from lib import mix
+
+            mix(torch.zeros(3, 3, device=torch.device("cuda")), torch.ones(3, 3))
+        """,
+    }
+    write(tmp_path, files)
+
+    def helps() -> list[str]:
+        return [finding.help for finding in lint(tmp_path, "use.py") if finding.code == "DEV202"]
+
+    alone = helps()
+    assert len(alone) == 1
+    lint(tmp_path, "first.py")
+    assert helps() == alone
+
+
 def test_a_method_that_a_base_calls_is_fixed_where_that_uses_its_result(tmp_path: Path) -> None:
     files = {
         "base.py": """

@@ -997,9 +997,9 @@ def test_a_long_function_far_away_runs_once_for_all_calls(
 ) -> None:
     runs, run = [], functions._run_here
 
-    def counted(frame: Any, node: Any, closure: Any, *rest: Any) -> Any:
-        runs.append(closure.name)
-        return run(frame, node, closure, *rest)
+    def counted(frame: Any, call: Any) -> Any:
+        runs.append(call.closure.name)
+        return run(frame, call)
 
     monkeypatch.setattr(functions, "_run_here", counted)
     meeting = "setup(1, x) + setup(2, torch.ones(3, device='cpu'))"

@@ -40,9 +40,9 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     run: Callable[..., Any] = functions._run_here
 
-    def counted(frame: Any, node: Any, closure: Any, *rest: Any) -> Any:
-        seen.append(closure.name)
-        return run(frame, node, closure, *rest)
+    def counted(frame: Any, call: Any) -> Any:
+        seen.append(call.closure.name)
+        return run(frame, call)
 
     monkeypatch.setattr(functions, "_run_here", counted)
     return seen

@@ -31,7 +31,7 @@ class Guest(dict[str, Value]):
         """What it tells of itself where it is linted, and what its calls bring and pass, once these
         were asked for."""
         self.inquiries: dict[str, Inquiry] = {}
-        """How these two were found out."""
+        """How each of that was found out."""
         self._outline: Outline = outline(text.module)
         self._world = world
         self._watch = watch

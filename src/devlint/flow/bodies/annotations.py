@@ -37,8 +37,9 @@ def _is_tensor(name: str) -> bool:
 
 def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
     """A value that isn't known, with what its annotation proves."""
-    bare = _bare(frame, node)
-    name = _name(frame, bare)
+    types = _types(frame, node)
+    bare = types[0] if len(types) == 1 else node
+    name = dotted(frame, bare)
     text = value.data.text if isinstance(value.data, Path) else ""
     if (
         means("a-device", text, "parameter")
@@ -58,7 +59,7 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
         return Value(Kind.NUMBER, trait=Trait.ANNOTATED)
     if name == "torch.dtype":
         return Value(Kind.DTYPE)
-    if name == "torch.nn.Module" or _is_module_class(frame, node):
+    if types and all(_is_module_class(frame, each) for each in types):
         return _module(frame, node, value)
     parts = [placed_inside(annotated(frame, p, _item_of(frame, value))) for p in _fixed(bare)]
     kinds = {part.kind for part in parts}
@@ -79,7 +80,7 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
         return Value(Kind.NDARRAY, scalar=False, trait=Trait.ANNOTATED)  # who has a number says so
     if name == "torch.utils.data.DataLoader":
         return loader(frame, node, text)
-    infos = [_class_in_sight(frame, member) for member in unions.members(node)]
+    infos = [_class_in_sight(frame, each) for each in types]
     for info in infos:
         if info is not None and info.tensors is None:
             info.tensors = _tensors(frame, info)
@@ -94,14 +95,14 @@ def _tensors(frame: Frame, info: ClassInfo) -> frozenset[str]:
     return frozenset(
         name
         for name, said in fields.declared(info)
-        if _is_tensor(_name(its_own, _bare(its_own, said)))
+        if _is_tensor(dotted(its_own, _only(its_own, said)))
     )
 
 
 def _of_modules(frame: Frame, inner: ir.Expr, name: str, element: Value) -> Value:
     """A container of modules. What is called a `Sequence` may be an `nn.ModuleList`, and what is of
     a class that holds nothing needs none."""
-    info = _class_in_sight(frame, inner)
+    info = _class_in_sight(frame, _only(frame, inner))
     plain = name in _PLAIN and (info is None or holds_something(frame, Object(source=info)))
     ref = frame.allocate(inner, Object(element=element))
     trait = None if plain else Trait.ANNOTATED
@@ -160,12 +161,7 @@ def _module(frame: Frame, node: ir.Node, value: Value) -> Value:
 
 
 def _is_module_class(frame: Frame, node: ir.Expr) -> bool:
-    """Whether an annotation names a class of modules, or several of which each is one."""
-    match node:
-        case ir.Binary(op="|", left=left, right=right):
-            return _is_module_class(frame, left) and _is_module_class(frame, right)
-        case ir.Subscript(index=ir.Display(items=items)) if _outer(node) == "Union":
-            return all(_is_module_class(frame, item) for item in items)
+    """Whether a type is a class of modules."""
     name = dotted(frame, node)
     row = frame.world.table.get(name)
     if name == "torch.nn.Module" or (row is not None and row.kind == "module"):
@@ -175,9 +171,7 @@ def _is_module_class(frame: Frame, node: ir.Expr) -> bool:
 
 
 def _class_in_sight(frame: Frame, node: ir.Expr) -> ClassInfo | None:
-    """The class of this project that a name stands for, in quotes or not."""
-    if isinstance(node, ir.Constant) and isinstance(node.value, str) and node.value.isidentifier():
-        node = ir.Name(node.value)
+    """The class of this project that a name stands for."""
     value = frame.look_up(node.id) if isinstance(node, ir.Name) else None
     found = NOTHING if value is None else followed(frame, value, node)
     return found.data if isinstance(found.data, ClassInfo) else None
@@ -222,43 +216,25 @@ def loader(frame: Frame, node: ir.Node, label: str, row: str = "") -> Value:
     return Value(Kind.LOADER, data=ref)
 
 
-def _name(frame: Frame, node: ir.Expr) -> str:
-    """The dotted name that a bare annotation spells, in quotes or not."""
-    if isinstance(node, ir.Constant) and isinstance(node.value, str):
-        return _quoted(frame, node.value)
-    return dotted(frame, node)
+def _types(frame: Frame, node: ir.Expr) -> list[ir.Expr]:
+    """The types that an annotation allows, without None, and without what describes them:
+    `Annotated[X, ...]`, `Float[X, "n 3"]`."""
+    found: list[ir.Expr] = []
+    for each in unions.members(node):
+        match each:
+            case ir.Subscript(value=outer, index=ir.Display(items=(first, *_))) if (
+                name := dotted(frame, outer)
+            ) in _DESCRIBING or name.startswith("jaxtyping."):
+                found += _types(frame, first)
+            case _:
+                found.append(each)
+    return found
 
 
-def _bare(frame: Frame, node: ir.Expr) -> ir.Expr:
-    """What is left of `Optional[...]`, `X | None`, `Annotated[X, ...]` and `Float[X, "n 3"]`."""
-    match node:
-        case ir.Subscript(value=outer, index=index) if last_name(outer) == "Optional":
-            return _bare(frame, index)
-        case ir.Subscript(value=outer, index=ir.Display(items=items)):
-            if last_name(outer) == "Union":
-                return _only(frame, node, items)
-            name = dotted(frame, outer)
-            described = name in _DESCRIBING or name.startswith("jaxtyping.")
-            return _bare(frame, items[0]) if described else node
-        case ir.Binary(op="|", left=left, right=right):
-            return _only(frame, node, (left, right))
-    return node
-
-
-def _only(frame: Frame, node: ir.Expr, members: tuple[ir.Expr, ...]) -> ir.Expr:
-    """The one type that a union has beside None, if it is one."""
-    left = [m for m in members if not isinstance(m, ir.Constant) or m.value is not None]
-    return _bare(frame, left[0]) if len(left) == 1 < len(members) else node
+def _only(frame: Frame, node: ir.Expr) -> ir.Expr:
+    """The one type that an annotation allows beside None; itself where that are several."""
+    types = _types(frame, node)
+    return types[0] if len(types) == 1 else node
 
 
 _DESCRIBING = ("typing.Annotated", "typing_extensions.Annotated")
-
-
-def _quoted(frame: Frame, text: str) -> str:
-    parts = text.removeprefix("Optional[").removesuffix("]").removesuffix(" | None").split(".")
-    if not all(part.isidentifier() for part in parts):
-        return ""
-    node: ir.Expr = ir.Name(parts[0])
-    for part in parts[1:]:
-        node = ir.Attribute(node, part)
-    return dotted(frame, node)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from devlint.flow.bodies import returns
 from devlint.flow.conditions import choices, implications, narrow, questions
 from devlint.flow.conditions.settled import settled, undecided
@@ -23,6 +25,7 @@ from devlint.policy import means
 
 
 def branch(frame: Frame, node: ir.If) -> None:
+    """`if`: one branch where its test is settled, else both, and what is known after either."""
     tested = questions.test(frame, node.test)
     holds = frame.world.reused.get(node)
     if holds is None:
@@ -89,6 +92,7 @@ def _expects_error(frame: Frame, node: ir.Expr) -> bool:
 
 
 def enter(frame: Frame, node: ir.With) -> None:
+    """`with`: it may lend a default device, make somebody wait, or expect an error."""
     default, changed = frame.state.default, False
     expecting, lent = frame.expecting, frame.default_is_lent
     catches = any(_expects_error(frame, item) for item, _ in node.items)
@@ -104,14 +108,42 @@ def enter(frame: Frame, node: ir.With) -> None:
         if target is not None:
             frame.world.store(frame, target, NOTHING if value.kind is Kind.DEVICE else value)
     outside = frame.fork() if catches else None
+    ends = _ends(frame)
     frame.run(node.body)
     if outside is not None and not frame.state.alive:
         frame.state = outside
-    if not all(library.dotted(frame, called(item)) for item, _ in node.items):
-        frame.state.wait()  # leaving it may wait
+    waits = not all(library.dotted(frame, called(item)) for item, _ in node.items)
+
+    def leave() -> None:
+        if waits:
+            frame.state.wait()  # leaving it may wait
+        if changed:
+            frame.state.default = default
+
+    leave()
+    _on_ways_out(frame, ends, leave)
     frame.expecting, frame.default_is_lent = expecting, lent
-    if changed:
-        frame.state.default = default
+
+
+def _ends(frame: Frame) -> tuple[int, int, int]:
+    """How many ways out were taken by now: by `return`, `break` and `continue`."""
+    return len(frame.returns), len(frame.breaks), len(frame.continues)
+
+
+def _on_ways_out(frame: Frame, before: tuple[int, int, int], last: Callable[[], None]) -> None:
+    """Do what is done at last on each way out that was taken since."""
+    after = frame.state
+
+    def done(state: State) -> State:
+        frame.state = state
+        last()
+        return frame.state
+
+    returns, breaks, continues = before
+    frame.returns[returns:] = [(value, done(state)) for value, state in frame.returns[returns:]]
+    frame.breaks[breaks:] = map(done, frame.breaks[breaks:])
+    frame.continues[continues:] = map(done, frame.continues[continues:])
+    frame.state = after
 
 
 def _entered_device(frame: Frame, node: ir.Expr, value: Value) -> Device | None:
@@ -125,7 +157,7 @@ def _entered_device(frame: Frame, node: ir.Expr, value: Value) -> Device | None:
 
 
 def attempt(frame: Frame, node: ir.Try) -> None:
-    before = frame.fork()
+    before, ends = frame.fork(), _ends(frame)
     raised = _attempt(frame, node)
     frame.run(node.orelse)
     ended = frame.state
@@ -142,12 +174,13 @@ def attempt(frame: Frame, node: ir.Try) -> None:
     frame.state = ended
     if node.final:
         # It runs on every way out; what comes after it, only where nothing was raised.
+        with frame.silently():
+            _on_ways_out(frame, ends, lambda: frame.run(node.final))
         frame.state = join_states(frame.fork(raised), ended)
         frame.run(node.final)
         frame.state = frame.fork(ended)
-        recording, frame.recording = frame.recording, False
-        frame.run(node.final)
-        frame.recording = recording
+        with frame.silently():
+            frame.run(node.final)
 
 
 def _attempt(frame: Frame, node: ir.Try) -> State:

@@ -294,7 +294,7 @@ def _stored_by_others(info: ClassInfo, method: ir.Function) -> set[str]:
     }
     return {
         name
-        for each, other in info.all_methods()
+        for other, scan in info.scans()
         if other is not method and other.name != "__init__" and other.name not in called
-        for name in each.file.scan(other).self_stores
+        for name in scan.self_stores
     }

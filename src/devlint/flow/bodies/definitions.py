@@ -22,13 +22,12 @@ from devlint.policy import means
 
 def define_function(frame: Frame, node: ir.Function) -> None:
     decorators = _decorate(frame, node)
-    _defaults(frame, node)
+    run_defaults(frame, node)
     if any(_compiles(frame, decorator) for decorator in node.decorators):
         frame.state.bind(node.name, NOTHING)
         return  # it looks like Python, and isn't
     qualname = f"{frame.qualname}.{node.name}".lstrip(".")
-    scopes = (frame.state.env, *frame.scopes) if frame.function is not None else ()
-    closure = Closure(node, frame.file, scopes, frame.owner, qualname)
+    closure = Closure(node, frame.file, frame.inner(), frame.owner, qualname)
     if frame.is_alone and frame.recording:
         frame.world.pending.append((closure, frame, dict(frame.state.known)))
     if frame.function is None and any(_is_fixture(frame, each) for each in node.decorators):
@@ -56,8 +55,10 @@ def _decorate(frame: Frame, node: ir.Function | ir.Class) -> list[Given]:
     return found
 
 
-def _defaults(frame: Frame, node: ir.Function) -> None:
-    before, around = frame.guard, guard_of(frame.guard, node.decorators, frame)
+def run_defaults(frame: Frame, node: ir.Function | ir.Lambda) -> None:
+    """Evaluate the defaults of a function where it stands."""
+    decorators = node.decorators if isinstance(node, ir.Function) else ()
+    before, around = frame.guard, guard_of(frame.guard, decorators, frame)
     for parameter in node.params:
         if parameter.default is None:
             continue
@@ -116,17 +117,17 @@ def define_class(frame: Frame, node: ir.Class) -> None:
     info.guard = guard_of(frame.guard, node.decorators, frame)
     if info.guard is Guard.NONE and means("for-cuda", node.name, "class"):
         info.guard = Guard.CHOSEN
-    info.known = dict(frame.state.known)
+    info.known, info.around = dict(frame.state.known), frame.inner()
     inner = Frame(
         frame.world, frame.file, State(), qualname=f"{frame.qualname}.{node.name}".lstrip("."),
-        scopes=(frame.state.env, *frame.scopes) if frame.function is not None else (),
+        around=info.around,
         recording=frame.recording, owner=info, role=info.role, site=frame.site, guard=info.guard,
     )  # fmt: skip
     inner.state.heap, inner.state.known = frame.state.heap, dict(frame.state.known)
     for statement in node.body:
         if isinstance(statement, ir.Function):
             _decorate(inner, statement)
-            _defaults(inner, statement)
+            run_defaults(inner, statement)
         else:
             inner.run((statement,))
     info.env.update(inner.state.env)

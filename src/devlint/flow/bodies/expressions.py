@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from devlint.flow.bodies import comprehensions
+from devlint.flow.bodies.definitions import run_defaults
 from devlint.flow.calls import calls
 from devlint.flow.conditions import choices, fallbacks, implications, narrow, questions
 from devlint.flow.conditions.settled import settled, undecided
@@ -169,29 +170,27 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     for holds, branch in ((True, node.body), (False, node.orelse)):
         frame.state = frame.fork(outside)
         narrow.assume(frame, test, holds)
-        ends.append((evaluate(frame, branch), frame.state))
-    (yes, after_yes), (no, after_no) = ends
+        value = evaluate(frame, branch)
+        frame.state.env[_CHOSEN] = value
+        ends.append((value, frame.state))
+    (yes, after_yes), (_, after_no) = ends
     frame.state = outside
     frame.state = choices.merge_states(frame, after_yes, after_no, key, test)
     frame.state.known = dict(outside.known)
     questions.note_built(frame, test, yes)
-    if yes.kind in TENSORS and narrow.leaves_the_rest(frame, test, node.orelse):
-        return yes
-    if key is None and {yes.kind, no.kind} <= _NAME_DEVICES and implications.has_keys(frame, test):
-        return choices.merge_devices(frame, test, yes, no)
-    if yes.kind in TENSORS and no.kind in TENSORS and yes.device != no.device:
-        return choices.merge_placed(yes, no, key, test)
-    return choices.merge_values(yes, no, key)
+    chosen = frame.state.env.pop(_CHOSEN)
+    rest = yes.kind in TENSORS and narrow.leaves_the_rest(frame, test, node.orelse)
+    return yes if rest else chosen
 
 
-_NAME_DEVICES = {Kind.STRING, Kind.DEVICE}
+_CHOSEN = "<chosen>"
+"""The name by which the value of a choice is joined: what is chosen is one of the two objects."""
 
 
 def _lambda(frame: Frame, node: ir.Lambda) -> Value:
-    scopes = (frame.state.env, *frame.scopes)
-    closure = Closure(
-        node, frame.file, scopes, frame.owner, f"{frame.qualname}.<lambda>".lstrip(".")
-    )
+    run_defaults(frame, node)
+    qualname = f"{frame.qualname}.<lambda>".lstrip(".")
+    closure = Closure(node, frame.file, frame.inner(), frame.owner, qualname)
     if frame.tells:  # once on its own, as functions are
         outside, frame.state = frame.state, frame.fork()
         for parameter in node.params:

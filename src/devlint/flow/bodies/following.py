@@ -4,10 +4,14 @@ of them without what the call knows."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from devlint.flow.bodies.terms import Terms
+from devlint.flow.domain.keys import roots
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.facts import Role
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
@@ -22,6 +26,36 @@ _MOST_RECURSIVE = 2
 _MOST_NESTED = 3
 """So many lists in lists are followed by a function that calls itself with their parts."""
 _UNINFORMATIVE = (Kind.UNKNOWN, Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.DTYPE)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function of the project, whose body runs for it. With `terms`, it runs apart from
+    what the call knows."""
+
+    node: ir.Expr
+    closure: Closure
+    role: Role
+    positional: list[Value]
+    keywords: dict[str, Value]
+    others: set[str]
+    """The parameters that stand for something else than their names do where the call is."""
+    terms: Terms | None = None
+
+    @property
+    def is_apart(self) -> bool:
+        return self.terms is not None
+
+    def known(self, frame: Frame) -> dict[str, bool]:
+        """The conditions that are settled in it, by those that are where it is."""
+        return frame.known_in(self.closure.file, self.others, self.is_apart)
+
+    def hidden(self, frame: Frame) -> frozenset[str]:
+        """The conditions that are settled where it is, and are about something else in it."""
+        if not self.others or self.is_apart:
+            return frozenset()
+        known = frame.state.known
+        return frozenset(key for key in known if not self.others.isdisjoint(roots(key)))
 
 
 def can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> bool:
@@ -39,6 +73,32 @@ def can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> 
     if not around and closure.node in recursive and frame.nested() >= _MOST_RECURSIVE:
         return False
     return isinstance(closure.node, ir.Lambda) or not closure.node.is_async
+
+
+def foreign(
+    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
+) -> set[str]:
+    """The parameters of a function that stand for something else in a call than their names do
+    where it is: what is known of these says nothing of them."""
+    state, params = frame.state, closure.node.params
+    spoken = {name for key in state.known for name in roots(key)}
+    spoken |= {Path(path).root for path in state.paths}
+    names = [each.name for each in params if each.kind == "positional"]
+    given = {**dict(zip(names, positional, strict=False)), **keywords}
+    return {
+        each.name
+        for each in params
+        if each.name in spoken and not _is_own(frame, each.name, given.get(each.name))
+    }
+
+
+def _is_own(frame: Frame, name: str, given: Value | None) -> bool:
+    """Whether a call gives what a name stands for already, or what is settled of that."""
+    own = frame.look_up(name)
+    if given is None or own is None:
+        return False
+    same = own.data is not None and own.data == given.data
+    return same or own == given or given.data is frame.state.known.get(name, NOTHING)
 
 
 def runs_apart(frame: Frame, closure: Closure) -> bool:

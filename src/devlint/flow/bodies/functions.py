@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from devlint.flow.bodies import returns
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import role_of
-from devlint.flow.bodies.following import can_be_followed, leads_nowhere, runs_apart
+from devlint.flow.bodies.following import Call, can_be_followed, foreign, leads_nowhere, runs_apart
 from devlint.flow.bodies.parameters import assume_parameters, may_be_tensor
 from devlint.flow.bodies.reachable import left_behind
 from devlint.flow.bodies.statements import run
 from devlint.flow.bodies.summaries import entry_of, instantiate, summary_of
-from devlint.flow.bodies.terms import Terms, in_terms
+from devlint.flow.bodies.terms import in_terms
 from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import before, required, starts_on_cuda
 from devlint.flow.devices import ignored
 from devlint.flow.domain.derivation import Sort
-from devlint.flow.domain.keys import IS_NONE, is_local
-from devlint.flow.domain.lattice import UNKNOWN, Guarded
+from devlint.flow.domain.keys import IS_NONE, is_local, roots
+from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, conditions, given, join
 from devlint.flow.domain.paths import Path, Ref, given_tensor
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import precision
-from devlint.flow.facts import Guard, Role
+from devlint.flow.facts import Guard
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import forget_optimizer, place_module
@@ -48,7 +50,8 @@ def invoke(
     if not is_part and leads_nowhere(frame, closure, positional, keywords):
         frame.state.wait()
         return NONE
-    if closure.file is not frame.file:  # what is known here isn't known there
+    others = foreign(frame, closure, positional, keywords)
+    if others or closure.file is not frame.file:  # what is known here isn't known there
         positional = [_as_known(frame, value) for value in positional]
         keywords = {name: _as_known(frame, value) for name, value in keywords.items()}
     role = role_of(closure.name, closure.owner, frame.role, closure.file)
@@ -57,72 +60,60 @@ def invoke(
         if returns.is_generator(closure):
             return NOTHING
         terms, positional, keywords = in_terms(frame, closure, positional, keywords)
-        return _by_summary(frame, node, closure, role, positional, keywords, terms)
+        apart = Call(node, closure, role, positional, keywords, others, terms)
+        return _by_summary(frame, apart)
+    call = Call(node, closure, role, positional, keywords, others)
     if is_part or not _has_summary(frame, closure):
-        return _run_here(frame, node, closure, role, positional, keywords)[0]
-    return _by_summary(frame, node, closure, role, positional, keywords)
+        return _run_here(frame, call)[0]
+    return _by_summary(frame, call)
 
 
-def _by_summary(
-    frame: Frame,
-    node: ir.Expr,
-    closure: Closure,
-    role: Role,
-    positional: list[Value],
-    keywords: dict[str, Value],
-    terms: Terms | None = None,
-) -> Value:
-    """What a call gives by the summary of an earlier one, or of this one, which runs then. With
-    `terms`, the function runs apart."""
-    is_apart = terms is not None
-    entry = entry_of(frame, node, closure, role, positional, keywords, is_apart)
+def _by_summary(frame: Frame, call: Call) -> Value:
+    """What a call gives by the summary of an earlier one, or of this one, which runs then."""
+    entry = entry_of(frame, call)
     summary = None if entry is None else frame.world.summaries.get(entry.key)
     if entry is not None and summary is not None and summary.answers(entry):
         frame.state.wait()
-        return _of_call(instantiate(summary, entry, frame, terms), node)
+        return _of_call(instantiate(summary, entry, frame, call.terms), call.node)
     effects = frame.world.effects()
-    value, inner, left = _run_here(frame, node, closure, role, positional, keywords, is_apart)
-    if is_apart:
+    value, inner, left = _run_here(frame, call)
+    if call.is_apart:
         inner.state.paths = {}  # the names of what is unknown are its own
     if entry is not None and frame.world.effects() == effects and not inner.is_cut:
         summary = summary_of(entry, inner, value, left)
         if summary is not None:
             frame.world.summaries[entry.key] = summary
-            if is_apart:
-                return _of_call(instantiate(summary, entry, frame, terms), node)
-    return NOTHING if is_apart else value
+            if call.is_apart:
+                return _of_call(instantiate(summary, entry, frame, call.terms), call.node)
+    return NOTHING if call.is_apart else value
 
 
-def _run_here(
-    frame: Frame,
-    node: ir.Expr,
-    closure: Closure,
-    role: Role,
-    positional: list[Value],
-    keywords: dict[str, Value],
-    is_apart: bool = False,
-) -> tuple[Value, Frame, list[Ref]]:
+def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
     """Run a function inside of a call: what it gives, the frame that it ran in, and what it has
     written of the objects that somebody can still find."""
-    is_part, known = frame.has_part(closure), frame.known_in(closure.file, is_apart)
+    closure, node, is_apart = call.closure, call.node, call.is_apart
+    is_part = frame.has_part(closure)
     frame.world.step(len(frame.state.heap))
-    state = State({}, Heap(frame.state.heap), known, frame.state.default)
+    state = State({}, Heap(frame.state.heap), call.known(frame), frame.state.default)
     state.copies, state.busy = frame.state.copies, frame.state.busy
     if frame.state.paths and not is_apart:
-        paths = frame.state.paths.items()
-        state.paths = {path: held for path, held in paths if is_part or is_local(path)}
+        state.paths = {
+            path: held
+            for path, held in frame.state.paths.items()
+            if (is_part or is_local(path)) and Path(path).root not in call.others
+        }
     if is_part and frame.tells and isinstance(closure.node, ir.Function):
         frame.world.followed.add(closure.node)
     inner = Frame(
         frame.world, closure.file, state, closure.node,
-        frame.qualname if is_part else closure.qualname, role, closure.owner,
-        closure.scopes, guard=frame.guard,
+        frame.qualname if is_part else closure.qualname, call.role, closure.owner,
+        closure.around, guard=frame.guard,
         recording=frame.recording and not is_apart, caller=frame, site=(*frame.site, node),
         is_apart=is_apart, is_alone=is_part,
         depth=frame.depth + (not is_part),
     )  # fmt: skip
     unpacking.bind_parameters(
-        inner, closure.node.params, positional, keywords,
+        inner, closure.node.params, call.positional, call.keywords,
         lambda parameter, value: _proved(inner, parameter, value or NOTHING),
     )  # fmt: skip
     _settle_absence(frame, inner)
@@ -133,9 +124,11 @@ def _run_here(
         _tell(inner, mark)
     if returns.is_generator(closure):
         frame.state.wait()
-        _forget(frame, closure, positional, keywords)
+        _forget(frame, closure, call.positional, call.keywords)
         return returns.elements(frame, node, inner), inner, []
     left = left_behind(frame.state.heap, inner.state.heap, value)
+    if hidden := call.hidden(frame):
+        value = _of_other_names(inner, value, left, hidden)
     for ref in left:
         frame.state.heap[ref] = inner.state.heap[ref]
     frame.state.default, frame.state.copies = inner.state.default, inner.state.copies
@@ -143,6 +136,24 @@ def _run_here(
     if inner.is_guest:
         frame.state.wait()  # what began there can't be pointed at
     return _of_call(value, node), inner, left
+
+
+def _of_other_names(inner: Frame, value: Value, left: list[Ref], hidden: frozenset[str]) -> Value:
+    """What a function gives, and leaves behind, where that hangs on conditions which are settled
+    for its call by the same words: there they are about something else."""
+
+    def place(device: Device) -> Device:
+        for key in sorted(conditions(device) & hidden):
+            device = join(given(device, key, True), given(device, key, False))
+        return device
+
+    def named(value: Value) -> Value:
+        return value.but(device=place(value.device)) if conditions(value.device) else value
+
+    for ref in left:
+        found = inner.state.heap[ref].mapped(named)
+        inner.state.heap[ref] = replace(found, device=place(found.device))
+    return named(value)
 
 
 def _has_summary(frame: Frame, closure: Closure) -> bool:
@@ -225,14 +236,20 @@ def _settle_absence(frame: Frame, inner: Frame) -> None:
     ]
     for parameter in inner.function.params if inner.function is not None else ():
         value, key = inner.state.env.get(parameter.name), f"{parameter.name}{IS_NONE}"
-        inner.state.known.pop(key, None)
         if value is not None and value.kind is Kind.TENSOR:
             if not any(value is each for each in optional):
                 inner.state.known[key] = False
 
 
 def _run(frame: Frame) -> Value:
-    """Run the body of a frame's function; its state is then that of all its ends."""
+    """Run a frame's function; its state is then that of all its ends."""
+    value = _of_body(frame)
+    if frame.scope is not None:
+        frame.scope.close()
+    return value
+
+
+def _of_body(frame: Frame) -> Value:
     function = frame.function
     if isinstance(function, ir.Lambda):
         return frame.evaluate(function.body)
@@ -263,14 +280,16 @@ def run_alone(
     """
     function = closure.node
     assert isinstance(function, ir.Function)
-    settled = {**around.known_in(closure.file), **(known or {}), **before(around, closure)}
+    own = {each.name for each in function.params}
+    defined = {key: holds for key, holds in (known or {}).items() if own.isdisjoint(roots(key))}
+    settled = {**around.known_in(closure.file, own), **defined, **before(around, closure)}
     around.world.step(len(around.state.heap))
     state = State({}, Heap(around.state.heap), settled, around.state.default)
     outer = closure.owner.guard if closure.owner is not None else around.guard
     frame = Frame(
         around.world, closure.file, state, function, closure.qualname,
         role_of(closure.name, closure.owner, around.role, closure.file), closure.owner,
-        closure.scopes, guard=guard_of(outer, function.decorators, around),
+        closure.around, guard=guard_of(outer, function.decorators, around),
         recording=around.recording and (inherited or closure.file is around.world.home),
         inherited=inherited,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.facts import Role
-from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.files import ClassInfo, Closure, is_inner
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import given_back
@@ -116,7 +116,7 @@ def _may_be_given_accelerators(frame: Frame, function: ir.Function) -> bool:
     is called there and followed there, unless that gives it back.
     """
     plain = frame.owner is not None and frame.owner.role is Role.PLAIN
-    if frame.scopes and not _is_given_back(frame, function):
+    if is_inner(frame) and not _is_given_back(frame, function):
         return False
     return plain or function.name != "__init__"
 

@@ -68,5 +68,6 @@ def _follow(heap: Heap, waiting: list[object], found: set[Ref]) -> None:
             waiting.extend(getattr(thing, each.name) for each in fields(thing))
         elif isinstance(thing, (Closure, ClassInfo)) and thing not in found:
             found.add(thing)
-            scopes = thing.scopes if isinstance(thing, Closure) else (thing.env,)
+            scopes = [each.names for each in thing.around]
+            scopes += [thing.env] if isinstance(thing, ClassInfo) else []
             waiting.extend(value for scope in scopes for value in scope.values())

@@ -117,7 +117,7 @@ def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value
 
 def _is_called(info: ClassInfo, name: str) -> bool:
     """Whether a method calls what an attribute holds, as one does with modules."""
-    return any(name in each.file.scan(method).self_calls for each, method in info.all_methods())
+    return any(name in scan.self_calls for _, scan in info.scans())
 
 
 def tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
@@ -168,7 +168,7 @@ def gather(info: ClassInfo, start: Frame, this: Value) -> None:
     empty = {
         name: value.data
         for name, value in heap[this.data].entries.items()
-        if value.kind is Kind.LIST and _is_empty(heap.get(value.data))
+        if value.kind is Kind.LIST and value.data in heap and heap[value.data].is_empty
     }
     silent = replace(start, recording=False)
     added: dict[str, list[Value]] = {}
@@ -183,10 +183,6 @@ def gather(info: ClassInfo, start: Frame, this: Value) -> None:
             told = Step(Sort.ITERATION, info.node, values[0].trace)
             element = Value(Kind.TENSOR, THE_MODULE, origin=Origin.FOLLOWS, trace=told)
             heap[empty[name]] = Object(element=element)
-
-
-def _is_empty(found: Object | None) -> bool:
-    return found is not None and found.items == () and not found.entries
 
 
 def _follows(value: Value) -> bool:

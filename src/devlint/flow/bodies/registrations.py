@@ -24,8 +24,7 @@ _REGISTERS = {"add_module", "register_module", "__setattr__"}
 def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Object) -> bool:
     """Whether the same modules are registered in another way: as attributes of their own, in a
     `ModuleList(self.layers)`, by `add_module`, `register_parameter`, `setattr` or `__setattr__`."""
-    for each, method in info.all_methods():
-        scan = each.file.scan(method)
+    for method, scan in info.scans():
         if name in scan.wrapped or _REGISTERS & scan.self_calls or "setattr" in scan.called:
             return True
         if "register_parameter" in scan.self_calls and _registers_several(method):

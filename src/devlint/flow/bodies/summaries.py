@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from devlint.flow.bodies.following import FAR
+from devlint.flow.bodies.following import FAR, Call
 from devlint.flow.bodies.reachable import HOLDERS
 from devlint.flow.bodies.terms import Terms
 from devlint.flow.domain.derivation import Step
@@ -19,7 +19,6 @@ from devlint.flow.domain.lattice import Device
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Kind, Value
-from devlint.flow.facts import Role
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import names_in
@@ -60,19 +59,12 @@ class Summary:
         return self.entry.is_heard or not entry.is_heard
 
 
-def entry_of(
-    frame: Frame,
-    node: ir.Expr,
-    closure: Closure,
-    role: Role,
-    positional: list[Value],
-    keywords: dict[str, Value],
-    is_apart: bool = False,
-) -> Entry | None:
+def entry_of(frame: Frame, call: Call) -> Entry | None:
     """What a call brings, with what the function sees around it; None where that is too much."""
+    closure, positional = call.closure, call.positional
     reading = _Reading(frame.state.heap)
     seen = [reading.value(value) for value in positional]
-    named = tuple((name, reading.value(value)) for name, value in keywords.items())
+    named = tuple((name, reading.value(value)) for name, value in call.keywords.items())
     around = tuple((name, reading.value(value)) for name, value in _seen(frame, closure))
     if len(reading.refs) > _MOST_OBJECTS:
         return None
@@ -80,14 +72,14 @@ def entry_of(
     made = owner is not None and frame.outermost.function is owner.methods.get("__init__")
     is_own = closure.file is frame.world.home
     context = (
-        role, frame.guard if is_own else None, frame.state.default,
-        frozenset(frame.known_in(closure.file, is_apart).items()),
+        call.role, frame.guard if is_own else None, frame.state.default,
+        frozenset(call.known(frame).items()), call.hidden(frame),
         made, min(frame.depth, FAR), frame.nested(),
         _TELLING & {each.name for each in frame.chain()},
     )  # fmt: skip
     key = (closure.node, closure.file, closure.owner, tuple(seen), named, around, context)
     is_heard = frame.recording and not frame.expecting
-    return Entry(key, reading.refs, reading.traces, (*frame.site, node), is_heard)
+    return Entry(key, reading.refs, reading.traces, (*frame.site, call.node), is_heard)
 
 
 _PLAIN = frozenset((Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.LIBRARY))
@@ -106,7 +98,7 @@ def _seen(frame: Frame, closure: Closure) -> list[tuple[str, Value]]:
     those of its file that stand for objects."""
     found, bound = [], closure.file.names
     for name in closure.file.once(_mentioned, closure.node):
-        scope = next((each for each in closure.scopes if name in each), None)
+        scope = next((each.names for each in closure.around if name in each.names), None)
         if scope is not None:
             found.append((name, scope[name]))
             continue

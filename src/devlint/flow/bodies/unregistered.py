@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import zip_longest
 
 from devlint.flow.bodies.registrations import is_part, is_registered_elsewhere
 from devlint.flow.domain.traits import Trait
@@ -15,6 +14,7 @@ from devlint.flow.modules import filled
 from devlint.flow.modules.holdings import holds_something
 from devlint.flow.modules.rewritten import is_moved_by_hand
 from devlint.flow.syntax.walk import (
+    by_parameter,
     descendants,
     is_one_of,
     is_static,
@@ -83,11 +83,10 @@ def _is_given_part(info: ClassInfo, node: ir.Expr) -> bool:
     init = info.method("__init__")
     if init is None or not isinstance(node, ir.Name):
         return False
-    names = [parameter.name for parameter in init[1].params[1:]]
     for call in nodes_of(info.file.body):
         if isinstance(call, ir.Call) and dotted_name(call.func) == info.node.name:
-            given = {e.keyword or name: e.value for e, name in zip_longest(call.args, names) if e}
-            if node.id in given and is_part(given[node.id]):
+            given = dict(by_parameter(init[1].params[1:], call.args))
+            if node.id in given and is_part(given[node.id].value):
                 return True
     return False
 

@@ -3,6 +3,7 @@ those that run a module on an example; and functions of which a condition choose
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -49,13 +50,10 @@ def complete(frame: Frame, node: ir.Call, partial: Partial, args: Arguments) -> 
 def _call(frame: Frame, node: ir.Call, function: Given, args: Arguments) -> Value:
     """Nothing is told of a library's function that is called so: rules would look for its name and
     its arguments in `node`."""
-    before = frame.expecting
     data = function[1].data.closure if isinstance(function[1].data, Bound) else function[1].data
     seen = isinstance(data, (Closure, ClassInfo)) or may_be_module(function[1])
-    frame.expecting = before or not seen
-    value = frame.world.call(frame, node, *function, args)
-    frame.expecting = before
-    return value
+    with nullcontext() if seen else frame.silently():
+        return frame.world.call(frame, node, *function, args)
 
 
 def one_of(

@@ -16,7 +16,7 @@ from devlint.flow.domain.value_joins import NAMED
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Guard, Role
 from devlint.flow.frames.arguments import Arguments, by_parameter
-from devlint.flow.frames.files import Closure
+from devlint.flow.frames.files import Closure, is_inner
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.parts import is_private
 from devlint.model import ir
@@ -32,7 +32,7 @@ def is_edge(name: str) -> bool:
 
 def calls_tell(closure: Closure) -> bool:
     """Whether the calls in its file may tell something of a function's arguments."""
-    if not closure.scopes and closure.name not in _CALLED_BY_OTHERS:
+    if not is_inner(closure) and closure.name not in _CALLED_BY_OTHERS:
         return not closure.name.startswith("__")
     return is_private(closure.name)
 

@@ -73,7 +73,8 @@ def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arg
     """The arguments of a call, evaluated from left to right."""
     func = node.func
     if isinstance(func, ir.Name) and func.id in _ASK and is_builtin(frame, func):
-        return Arguments(tuple((each, frame.ask(each.value)) for each in node.args), receiver)
+        asked = ((each, frame.ask(each.value, is_first=True)) for each in node.args)
+        return Arguments(tuple(asked), receiver)
     evaluate = frame.world.evaluate
     given = [(argument, evaluate(frame, argument.value)) for argument in node.args]
     if [argument for argument in node.args if argument.star]:

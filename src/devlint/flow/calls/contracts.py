@@ -122,7 +122,8 @@ def _followed(
     marks = {each.mark for each in inputs}
     if args.unpacked or function in frame.world.tried:
         return _Run(set(), marks, marks)
-    alone = alone_with(frame, method, frame.known_in(owner.file))
+    own = {each.name for each in function.params}
+    alone = alone_with(frame, method, frame.known_in(owner.file, own))
     alone.site = (*frame.site, function)  # a call has led there, with what it gives
     given = _marked(alone, args, inputs)
     this = () if is_static(function) else (module.but(trait=Trait.SELF),)

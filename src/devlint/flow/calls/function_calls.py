@@ -125,7 +125,7 @@ def _handed_on(frame: Frame, argument: ir.Argument, value: Value, is_flag: bool)
         return value if holds is None else Value(Kind.BOOL, data=holds)
     if value.kind is not Kind.BOOL or not isinstance(node, ir.Name):
         return value
-    own = frame.function is not None and any(node.id in e for e in (frame.state.env, *frame.scopes))
+    own = frame.function is not None and any(node.id in e for e in frame.scopes)
     return value if own or not isinstance(value.data, bool) else path_value(node.id)
 
 

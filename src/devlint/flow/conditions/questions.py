@@ -78,8 +78,7 @@ def _may_be_elsewhere(frame: Frame, value: Value) -> bool:
 
 def _asks_for_cuda(frame: Frame) -> bool:
     """Whether the function asks for CUDA's types too (`torch.cuda.LongTensor`)."""
-    body = frame.function.body if isinstance(frame.function, ir.Function) else ()
     return any(
         isinstance(node, ir.Attribute) and is_type_of_cuda(dotted_name(node))
-        for node in nodes_of(body)
+        for node in nodes_of(frame.body)
     )

@@ -30,7 +30,7 @@ def required(frame: Frame, closure: Closure) -> dict[str, bool]:
     if found is None:
         found = frame.world.required[function] = {}
         own = Frame(
-            frame.world, closure.file, State(), function, scopes=closure.scopes, recording=False
+            frame.world, closure.file, State(), function, around=closure.around, recording=False
         )
         found.update(before(own, closure))
         for statement in function.body:

@@ -30,7 +30,7 @@ _EITHER = {"builtins.str", "torch.device"}
 
 
 def members(node: ir.Expr) -> list[ir.Expr]:
-    """The types that an annotation allows, without None."""
+    """The types that an annotation allows, in quotes or not, without None."""
     match node:
         case ir.Binary(op="|", left=left, right=right):
             return [*members(left), *members(right)]
@@ -42,7 +42,25 @@ def members(node: ir.Expr) -> list[ir.Expr]:
                 return [member for item in index.items for member in members(item)]
         case ir.Constant(value=None):
             return []
+        case ir.Constant(value=str() as text):
+            return _quoted(text) or [node]
     return [node]
+
+
+def _quoted(text: str) -> list[ir.Expr]:
+    """The same of an annotation in quotes; nothing where these hold more than names."""
+    inside = text[len("Optional[") : -1] if text.startswith("Optional[") else text
+    found: list[ir.Expr] = []
+    for name in (each.strip() for each in inside.split("|")):
+        first, *attrs = name.split(".")
+        if not all(each.isidentifier() for each in (first, *attrs)):
+            return []
+        if name != "None":
+            node: ir.Expr = ir.Name(first)
+            for attr in attrs:
+                node = ir.Attribute(node, attr)
+            found.append(node)
+    return found
 
 
 def narrow_instance(frame: Frame, name: str, types: set[str], holds: bool) -> bool:

@@ -213,15 +213,14 @@ def _is_at_top(frame: Frame, function: ir.Function | None) -> bool:
     if function is None:
         return frame.owner is None
     whole = function if frame.owner is None else frame.owner.node
-    return not frame.scopes and whole in frame.file.body
+    return not frame.around and whole in frame.file.body
 
 
 def _binds(frame: Frame, name: str) -> bool:
     """Whether the running function binds a name, or the file by any statement of its own."""
     if frame.binds(name) or name in frame.file.rebound or not frame.file.whole:
         return True
-    own = frame.function.body if isinstance(frame.function, ir.Function) else ()
-    inside = chain.from_iterable(map(names_bound, (*own, *frame.file.body)))
+    inside = chain.from_iterable(map(names_bound, (*frame.body, *frame.file.body)))
     if not {name, "*"}.isdisjoint(inside):
         return True
     return any(

@@ -16,7 +16,7 @@ from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.domain.wording import hop
 from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Ignored, Move
-from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.files import ClassInfo, Closure, is_inner
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
@@ -127,8 +127,7 @@ _MOST_HOPS = 3
 def _handed_on(frame: Frame) -> Iterator[Hop]:
     """Devices that are written where a function or a class of the project, or one that isn't known,
     is called with one: `build(n, device="cuda")`."""
-    body = frame.function.body if isinstance(frame.function, ir.Function) else ()
-    for node in nodes_of(body):
+    for node in nodes_of(frame.body):
         if isinstance(node, ir.Call):
             for name, given in _by_name(frame, node):
                 if isinstance(given, ir.Constant) and isinstance(given.value, str):
@@ -191,7 +190,7 @@ def _settles(frame: Frame, device: Device) -> bool:
 def _is_interface(frame: Frame, function: ir.Function) -> bool:
     """Whether others may ask for the parameter: a method that overrides or is overridden, a
     function that is decorated or handed over, or one inside of another."""
-    if frame.scopes or any(
+    if is_inner(frame) or any(
         last_name(called(each)) not in _TRANSPARENT for each in function.decorators
     ):
         return True

@@ -17,10 +17,8 @@ def spelled(frame: Frame, node: ir.Expr, value: Value) -> ir.Expr | None:
         return None
     if isinstance(value.data, str):
         return None
-    function = frame.function
-    own = function.body if isinstance(function, ir.Function) else ()
-    bound = node.id in frame.state.env
-    found = _held(own if bound and own else frame.file.body, node.id, ())
+    own = frame.body if node.id in frame.state.env else ()
+    found = _held(own or frame.file.body, node.id, ())
     return found[0] if found else None
 
 

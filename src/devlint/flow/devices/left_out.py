@@ -15,7 +15,6 @@ from devlint.flow.frames.arguments import omitted
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
-from devlint.flow.frames.near import quietly
 from devlint.flow.syntax.walk import (
     always,
     by_parameter,
@@ -79,10 +78,10 @@ def _at_hand(frame: Frame, call: ir.Call, name: str) -> Iterator[ir.Expr]:
     for node in inside:
         match node:
             case ir.Call(func=ir.Attribute(value=moved, attr="to"), args=(to, *_)):
-                if moved is call and _is_open(frame, as_device(quietly(frame, to.value))):
+                if moved is call and _is_open(frame, as_device(frame.ask(to.value))):
                     yield to.value
     for argument in call.args:
-        value = quietly(frame, argument.value) if is_named(argument.value) else NOTHING
+        value = frame.ask(argument.value) if is_named(argument.value) else NOTHING
         if value.kind in TENSORS and _is_open(frame, frame.place(value)):
             yield ir.Attribute(argument.value, "device")
     for each in dict.fromkeys((name, "device")):

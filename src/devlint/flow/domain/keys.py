@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import takewhile
 
 from devlint.policy import means
@@ -69,6 +70,22 @@ def parts_of(key: str) -> Settled:
 def is_local(key: str) -> bool:
     """Whether it is about what a function of another file has bound: here nothing is called so."""
     return LOCAL in key
+
+
+@lru_cache(maxsize=4096)
+def roots(key: str) -> frozenset[str]:
+    """The names of the values that a condition is about, by the words in it; none of one on a
+    place, or on what a run is for."""
+    if parts := parts_of(key):
+        return frozenset().union(*(roots(part) for part, _ in parts))
+    if key in _OF_NO_NAME or key.endswith(ON_HOST) or is_local(key):
+        return frozenset()
+    words = key.removesuffix(HAS_LENGTH).replace("'", '"').split('"')[::2]
+    text = "".join(each if each in "_." or each.isalnum() else " " for each in " ".join(words))
+    return frozenset(each.partition(".")[0] for each in text.split())
+
+
+_OF_NO_NAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN, CUDA_USED))
 
 
 def is_stored(key: str) -> bool:

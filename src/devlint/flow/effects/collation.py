@@ -55,10 +55,8 @@ def batch_of(
 
 def _run(frame: Frame, node: ir.Call, function: Closure, *given: Value) -> Value:
     """What a function gives; nothing is told of what it does."""
-    before, frame.expecting = frame.expecting, True
-    made = frame.world.invoke(frame, node, function, [*given], {})
-    frame.expecting = before
-    return made
+    with frame.silently():
+        return frame.world.invoke(frame, node, function, [*given], {})
 
 
 def _put_together(

@@ -34,7 +34,7 @@ def init_process_group(frame: Frame, node: ir.Call, row: Row, args: Arguments) -
     else:
         backend = UNKNOWN_BACKEND if args.unpacked else ""
     frame.world.backends.add(backend or "any")
-    if frame.notes and not frame.expecting:
+    if frame.notes:
         frame.world.groups.setdefault(node, set()).add(backend)
     if backend in ON_CUDA_ALONE:
         frame.state.known[CUDA_AVAILABLE] = True
@@ -50,7 +50,7 @@ def note_option(frame: Frame, args: Arguments) -> None:
 
 def collective(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """Remember tensors of the host that are given to all processes."""
-    if args.unpacked or not frame.notes or frame.expecting:
+    if args.unpacked or not frame.notes:
         return NOTHING
     group, handed_on = args.keyword("group"), args.gives(("group",))
     if group is not None and handed_on and not frame.is_parameter(group[0]):

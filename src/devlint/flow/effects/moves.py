@@ -18,7 +18,6 @@ from devlint.flow.effects.sending import note_sent
 from devlint.flow.facts import Move, is_misspelled_flag
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.near import quietly
 from devlint.flow.modules import optimizers, stale
 from devlint.flow.modules.placement import place_module
 from devlint.flow.operations import arrivals, batches
@@ -104,14 +103,12 @@ def _passing(frame: Frame, call: ir.Call, base: ir.Expr) -> tuple[ir.For | None,
     """The loop that passes something by, and what it goes over."""
     if frame.discarded is not call or not isinstance(base, ir.Name):
         return None, Kind.UNKNOWN
-    function = frame.function
-    body = function.body if isinstance(function, ir.Function) else frame.file.body
-    loop = passing(body, call, base.id)
+    loop = passing(frame.body or frame.file.body, call, base.id)
     if loop is None:
         return None, Kind.UNKNOWN
     match loop.iter:
         case ir.Call(func=ir.Attribute(value=held), args=()) | held:
-            return loop, quietly(frame, held).kind
+            return loop, frame.ask(held).kind
 
 
 def _is_unproven(receiver: Value) -> bool:

@@ -12,7 +12,6 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import ApiCall, DeviceUse, Fact, MixedPrecision, Move, Operand
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, is_builtin
-from devlint.flow.frames.near import quietly
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.reports import Hop
@@ -109,7 +108,7 @@ def _whole(frame: Frame, given: Operand | None) -> Operand | None:
     """`device` of `str(device)`, where that is a torch.device."""
     match given.node if given is not None else None:
         case ir.Call(func=ir.Name(id="str") as func, args=(only,)) if is_builtin(frame, func):
-            value = quietly(frame, only.value)
+            value = frame.ask(only.value)
             return frame.operand(only.value, value) if value.kind is Kind.DEVICE else None
     return None
 
@@ -146,7 +145,7 @@ def _of_class(frame: Frame) -> _Chosen | None:
     if not any(this in info.file.scan(method).followed for _, method in info.all_methods()):
         return None
     node = ir.Attribute(ir.Name(this), "device")
-    value = quietly(frame, node)
+    value = frame.ask(node)
     return (node, value, ()) if _is_choice(as_device(value)) else None
 
 

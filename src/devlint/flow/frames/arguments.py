@@ -134,11 +134,11 @@ def fits(params: tuple[ir.Parameter, ...], args: Arguments) -> bool:
     if args.unpacked:
         return True
     kinds = {parameter.kind for parameter in params}
-    places = [parameter for parameter in params if parameter.kind == "positional"]
+    places = sum(parameter.kind == "positional" for parameter in params)
     given, named = args.positional(), args.keywords()
-    if len(given) > len(places) and "*" not in kinds:
+    if len(given) > places and "*" not in kinds:
         return False
     if "**" not in kinds and not named.keys() <= {parameter.name for parameter in params}:
         return False
-    left = {parameter.name for parameter in places[len(given) :] if parameter.default is None}
-    return left <= named.keys()
+    left = omitted(params, named, len(given))
+    return all(each.default is not None or each.kind in ("*", "**") for each in left)

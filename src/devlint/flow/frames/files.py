@@ -64,6 +64,8 @@ class ClassInfo(Remembering):
     attributes: set[str] = field(default_factory=set)
     env: dict[str, Value] = field(default_factory=dict)
     """The names that the class body binds."""
+    around: tuple[Scope, ...] = ()
+    """The functions that it stands in, as of the latest run: its methods see their names."""
     guard: Guard = Guard.NONE
     known: dict[str, bool] = field(default_factory=dict)
     """The conditions under which the class is defined."""
@@ -92,8 +94,8 @@ class ClassInfo(Remembering):
     def closure_of(self, method: ir.Function, source: ClassInfo | None = None) -> Closure:
         """A method as one of this class. `source` is the class that defines it, where that is a
         base."""
-        file = self.file if source is None else source.file
-        return Closure(method, file, (), self, f"{self.node.name}.{method.name}")
+        where = source or self
+        return Closure(method, where.file, where.around, self, f"{self.node.name}.{method.name}")
 
     def reached(self, name: str) -> Closure | None:
         """The method that a call of `name` reaches, as one of the class that defines it."""
@@ -134,18 +136,7 @@ class ClassInfo(Remembering):
         return self.once(ClassInfo._makes_nothing, self)
 
     def _makes_nothing(self) -> bool:
-        methods = (method for _, method in self.all_methods())
-        return self.is_module and not any(map(self._holds_or_places, methods))
-
-    def _holds_or_places(self, method: ir.Function) -> bool:
-        scan = self.file.scan(method)
-        names = (*scan.assigned, *(parameter.name for parameter in method.params))
-        named = any(
-            means(meaning, name, "variable")
-            for name in names
-            for meaning in ("about-devices", "batch")
-        )
-        return scan.makes or scan.registers or named
+        return self.is_module and not any(_holds_or_places(*each) for each in self.scans())
 
     def setter(self, name: str) -> tuple[ClassInfo, ir.Function] | None:
         """What `self.name = ...` calls where that is a property, with the class that defines it."""
@@ -165,13 +156,38 @@ class ClassInfo(Remembering):
         return any(name in info.env for info in self.lineage())
 
 
+def _holds_or_places(method: ir.Function, scan: Scan) -> bool:
+    names = (*scan.assigned, *(parameter.name for parameter in method.params))
+    named = any(
+        means(meaning, name, "variable") for name in names for meaning in ("about-devices", "batch")
+    )
+    return scan.makes or scan.registers or named
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Scope:
+    """The names of one run of a function, for the functions that it makes: as they are now, and
+    after it as they were at its end."""
+
+    frame: Frame | None
+    left: dict[str, Value] = field(default_factory=dict)
+
+    @property
+    def names(self) -> dict[str, Value]:
+        return self.left if self.frame is None else self.frame.state.env
+
+    def close(self) -> None:
+        """The run has ended: nothing but its names is needed any more."""
+        self.frame, self.left = None, self.names
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Closure:
-    """A function of a file, with the names it sees around it."""
+    """A function of a file, with the names it sees around it, innermost first."""
 
     node: ir.Function | ir.Lambda
     file: File
-    scopes: tuple[dict[str, Value], ...] = ()
+    around: tuple[Scope, ...] = ()
     owner: ClassInfo | None = None
     qualname: str = ""
 
@@ -184,6 +200,12 @@ class Closure:
         """The name by which it is called: of a constructor, that of its class."""
         made = self.owner if self.name == "__init__" else None
         return self.name if made is None else made.node.name
+
+
+def is_inner(function: Closure | Frame) -> bool:
+    """Whether a function stands in another one, and isn't just a method of a class that does."""
+    owner = function.owner
+    return len(function.around) > (0 if owner is None else len(owner.around))
 
 
 @dataclass(frozen=True, slots=True)

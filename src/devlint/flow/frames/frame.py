@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from devlint.flow.domain.derivation import is_making, shown
-from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, HOST_CHOSEN
+from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, HOST_CHOSEN, roots
 from devlint.flow.domain.lattice import (
     UNKNOWN,
     Device,
@@ -18,11 +18,11 @@ from devlint.flow.domain.lattice import (
 from devlint.flow.domain.paths import Ref, path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.state_joins import join_objects
-from devlint.flow.domain.traits import NO_LEAVES, Trait
-from devlint.flow.domain.values import DEFINED, Kind, Origin, Value
+from devlint.flow.domain.values import DEFINED, Kind, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
-from devlint.flow.frames.files import ClassInfo, Closure, File
+from devlint.flow.frames.files import ClassInfo, Closure, File, Scope
+from devlint.flow.frames.operands import operand
 from devlint.flow.frames.world import World
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
@@ -41,8 +41,10 @@ class Frame:
     qualname: str = ""
     role: Role = Role.PLAIN
     owner: ClassInfo | None = None
-    scopes: tuple[dict[str, Value], ...] = ()
-    """The enclosing names, innermost first; the module's are in the world."""
+    around: tuple[Scope, ...] = ()
+    """The enclosing functions, innermost first."""
+    scope: Scope | None = field(default=None, init=False)
+    """Its own names, once a function was made that sees them."""
     globals: frozenset[str] = frozenset()
     guard: Guard = Guard.NONE
     recording: bool = True
@@ -90,6 +92,11 @@ class Frame:
         return self.function.name if isinstance(self.function, ir.Function) else ""
 
     @property
+    def body(self) -> ir.Body:
+        """The statements of the function that runs; none of a file and of a lambda."""
+        return self.function.body if isinstance(self.function, ir.Function) else ()
+
+    @property
     def is_guest(self) -> bool:
         """Whether it runs code of another file, of which nothing is told."""
         return self.file is not self.world.home
@@ -109,24 +116,33 @@ class Frame:
         self.world.step(len(state.env) + len(state.heap) + len(state.known))
         return state.fork()
 
-    def known_in(self, file: File, is_apart: bool = False) -> dict[str, bool]:
-        """The conditions that are settled here, as far as they mean the same in another file, or in
-        a function that runs apart."""
+    def known_in(
+        self, file: File, foreign: Set[str] = frozenset(), is_apart: bool = False
+    ) -> dict[str, bool]:
+        """The conditions that are settled here, as far as they mean the same in another file, in a
+        function that runs apart, or in one where some names stand for something else."""
         known = self.state.known
-        if file is self.file and not is_apart:  # the types of names are those of this function
-            return {key: holds for key, holds in known.items() if "isinstance(" not in key}
+        if file is self.file and not is_apart:
+            return {key: holds for key, holds in known.items() if foreign.isdisjoint(roots(key))}
         return {key: holds for key, holds in known.items() if key in _MEANS_THE_SAME}
 
     def evaluate(self, node: ir.Expr) -> Value:
         """The value of an expression."""
         return self.world.evaluate(self, node)
 
-    def ask(self, node: ir.Expr) -> Value:
-        """The value of an expression of which nothing is told."""
-        before, self.expecting = self.expecting, True
-        value = self.evaluate(node)
-        self.expecting = before
-        return value
+    def ask(self, node: ir.Expr, is_first: bool = False) -> Value:
+        """The value of an expression of which nothing is told. `is_first`: nobody else evaluates
+        it, so whoever asks about its line sees what it is."""
+        with self.silently(is_first):
+            return self.evaluate(node)
+
+    @contextmanager
+    def silently(self, is_first: bool = False) -> Iterator[None]:
+        """Nothing is told or noted of what is done meanwhile."""
+        before = self.recording, self.expecting
+        self.recording, self.expecting = self.recording and is_first, True
+        yield
+        self.recording, self.expecting = before
 
     def run(self, body: ir.Body) -> None:
         """Run statements one after the other."""
@@ -149,6 +165,8 @@ class Frame:
         return Context(self.qualname, self.role, guard, receiver, stateless, by, running)
 
     def record(self, fact: Fact) -> None:
+        """Write a fact down, unless nothing is told here; of a followed function, as one of the
+        call that leads there."""
         if self.world.trial is not None:
             if not self.expecting:
                 self.world.trial.facts.append(fact)
@@ -174,7 +192,7 @@ class Frame:
     @property
     def notes(self) -> bool:
         """Whether what is to be told at the end of the file may be noted."""
-        return self.recording and not self.is_guest
+        return self.recording and not self.expecting and not self.is_guest
 
     @property
     def tells(self) -> bool:
@@ -185,27 +203,7 @@ class Frame:
 
     def operand(self, node: ir.Expr, value: Value) -> Operand:
         """The value at a node as rules see it: conditions applied, objects looked up."""
-        device, guarded = self.place(value), value.trait is Trait.GUARDED
-        found = self.object(value)
-        type_name = value.kind.name.lower()
-        if found is not None and value.kind.is_container:
-            inside = found.items or (found.element,)
-            moved = next((each for each in inside if each.trait in NO_LEAVES), None)
-            if moved is not None:
-                value = value.but(trait=moved.trait, trace=moved.trace)
-        if found is not None:
-            guarded = found.guarded
-            if value.kind is Kind.MODULE:
-                origin = value.origin
-                if shown(found.trace) is not None:
-                    origin = Origin.DEFAULT if is_making(found.trace) else Origin.MOVED
-                value = value.but(trace=found.trace or value.trace, origin=origin)
-            if isinstance(found.source, str):
-                type_name = _short_name(found.source)
-            elif isinstance(found.source, ClassInfo):
-                type_name = found.source.node.name
-        passed = self.caller is not None and self.is_parameter(node)
-        return Operand(node, value, device, type_name, guarded, passed)
+        return operand(self, node, value)
 
     def on_host(self, operands: Iterable[Operand]) -> bool:
         """Whether all of them are there since nobody has asked for an accelerator: the flag for
@@ -296,9 +294,9 @@ class Frame:
             value = self.state.env.get(name)
             if value is not None or self.binds(name):
                 return value
-            for scope in self.scopes:
-                if name in scope:
-                    return scope[name]
+            for scope in self.around:
+                if name in scope.names:
+                    return scope.names[name]
         return self.file.names.get(name)
 
     def binds(self, name: str) -> bool:
@@ -306,11 +304,24 @@ class Frame:
         function = self.function
         return isinstance(function, ir.Function) and name in self.file.scan(function).assigned
 
+    @property
+    def scopes(self) -> list[dict[str, Value]]:
+        """The names of the running function and of those around it, innermost first."""
+        return [self.state.env, *(each.names for each in self.around)]
+
+    def inner(self) -> tuple[Scope, ...]:
+        """What is around a function that is made here."""
+        if self.function is None:
+            return self.around
+        if self.scope is None:
+            self.scope = Scope(self)
+        return (self.scope, *self.around)
+
     def _rebound(self, name: str) -> Value | None:
         """A name that some function binds anew through `global` or `nonlocal`: what was bound
         here may be gone. Imports, functions and classes are taken to stay."""
-        scopes = (self.state.env, *self.scopes, self.file.names)
-        value = next((scope[name] for scope in scopes if name in scope), None)
+        scopes = (*self.scopes, self.file.names)
+        value = next((names[name] for names in scopes if name in names), None)
         if value is None or value.kind in DEFINED:
             return value
         return path_value(name)
@@ -334,10 +345,3 @@ _WITHOUT_OBJECT = frozenset(
      Kind.NONE, Kind.DTYPE, Kind.LIBRARY, Kind.FUNCTION, Kind.CLASS, Kind.METHOD, Kind.DEVICE,
      Kind.NDARRAY, Kind.GENERATOR)
 )  # fmt: skip
-
-
-def _short_name(name: str) -> str:
-    """How people call a library's class: `nn.Linear`, `DataLoader`."""
-    if name.startswith("torch.nn."):
-        return name.removeprefix("torch.")
-    return name.rpartition(".")[2]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
-from devlint.flow.domain.values import TENSORS, Kind, Value
+from devlint.flow.domain.values import TENSORS, Kind
 from devlint.flow.facts import Fact, Operand
 from devlint.flow.facts.meetings import changed
 from devlint.flow.syntax.walk import by_parameter, descendants, first_row, mentions, targets
@@ -29,10 +29,12 @@ def with_near(frame: Frame, operands: Iterable[Operand]) -> tuple[Operand, ...]:
 
 
 def device_in(frame: Frame, device: Device) -> ir.Expr | None:
-    """A variable of a function, or of its file, that holds a device."""
+    """A variable of a function, or of its file, that holds a device. Of a followed file only the
+    names are known that somebody has asked for: it isn't looked through."""
     if device in (UNKNOWN, CPU):
         return None
-    for scope in (frame.state.env, *frame.scopes, frame.file.names):
+    file = frame.file.names if frame.file.guest is None else {}
+    for scope in (*frame.scopes, file):
         for name, value in scope.items():
             if value.kind is Kind.DEVICE and frame.state.simplify(value.device) == device:
                 return ir.Name(name)
@@ -43,22 +45,13 @@ def _near(frame: Frame, operand: Operand) -> ir.Expr | None:
     if operand.device == UNKNOWN or is_named(operand.node) or frame.world.trial is not None:
         return None
     for node in _named(operand.node):
-        value = quietly(frame, node)
+        value = frame.ask(node)
         found = frame.object(value)
         if found is not None and value.kind in (Kind.LIST, Kind.TUPLE):
             value, node = found.elements(), ir.Subscript(node, ir.Constant(0))
         if value.kind in TENSORS and frame.place(value) == operand.device:
             return node
     return None
-
-
-def quietly(frame: Frame, node: ir.Expr) -> Value:
-    """The value of an expression, of which nothing is told once more."""
-    before, frame.recording = frame.recording, False
-    try:
-        return frame.evaluate(node)
-    finally:
-        frame.recording = before
 
 
 def _named(node: ir.Node) -> Iterator[ir.Expr]:
@@ -115,12 +108,12 @@ def _words(caller: Frame, call: ir.Call, device: Device) -> tuple[ir.Expr | None
     said = device_in(caller, device)
     if said is None and isinstance(call.func, ir.Attribute) and is_named(call.func.value):
         kept = ir.Attribute(call.func.value, "device")
-        value = quietly(caller, kept)
+        value = caller.ask(kept)
         if value.kind is Kind.DEVICE and caller.state.simplify(value.device) == device:
             said = kept
     for argument in call.args:
         if is_named(argument.value) and not argument.star:
-            value = quietly(caller, argument.value)
+            value = caller.ask(argument.value)
             if value.kind in TENSORS and caller.place(value) == device:
                 return argument.value, said
     return None, said

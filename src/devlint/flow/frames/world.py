@@ -242,12 +242,13 @@ class World:
     followed: set[ir.Function] = field(default_factory=set)
     """The parts of functions that have run with these."""
     asked: dict[ir.Function, bool] = field(default_factory=dict)
-    """Of the same: whether every call stands where an accelerator was asked for."""
+    """Of functions that the file calls: whether every call stands where an accelerator was asked
+    for."""
     required: dict[ir.Function, dict[str, bool]] = field(default_factory=dict)
     """The conditions that hold wherever a call of a function has come back."""
     settings: dict[ir.Function, dict[str, Value | None]] = field(default_factory=dict)
-    """Of the same: the parameters that calls set to `True`, to `False` or to the host; None where
-    they differ, or nobody knows."""
+    """Of functions that the file alone calls: the parameters that calls set to `True`, to `False`
+    or to the host; None where they differ, or nobody knows."""
     brought: Brought = field(default_factory=dict)
     is_program: bool = False
     """No other file of the project imports it: what it does at its top level is done in earnest."""

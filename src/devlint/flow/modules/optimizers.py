@@ -161,7 +161,7 @@ def _makes_new_parameters(was: Device, place: Device, method: str) -> bool:
 
 
 def _tell(frame: Frame, ref: Ref, found: Object, reason: str, after: Hop) -> None:
-    if frame.notes and not frame.expecting and found.trace is not None:
+    if frame.notes and found.trace is not None:
         name = str(found.source).rpartition(".")[2]
         node, context = found.trace.node, frame.context()
         frame.world.left[ref] = LeftState(node, context, name, reason, (*hops(found.trace), after))

@@ -245,9 +245,11 @@ def _spans_rounds(frame: Frame, end: ir.Node, start: Step | None) -> bool:
     """Whether a duration that ends in a loop began in an earlier round, or before the loop, and
     each round waits somewhere: what is still queued at the end was so at the beginning, or is a
     part of one round."""
-    function = frame.function
-    body = function.body if isinstance(function, ir.Function) else frame.file.body
-    loops = (each for each in nodes_of(body) if isinstance(each, (ir.For, ir.While)))
+    loops = (
+        each
+        for each in nodes_of(frame.body or frame.file.body)
+        if isinstance(each, (ir.For, ir.While))
+    )
     around = [each for each in loops if any(node is end for node in nodes_of(each.body))]
     loop = max(around, key=first_row, default=None)
     if loop is None or not _waits(loop.body):

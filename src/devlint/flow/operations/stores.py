@@ -121,7 +121,7 @@ def _is_of_file(frame: Frame, node: ir.Expr) -> bool:
     """Whether what a function stores is a name of the file: other functions find it there."""
     if not isinstance(node, ir.Name) or not isinstance(frame.function, ir.Function):
         return False
-    return not any(node.id in names for names in (frame.state.env, *frame.scopes))
+    return not any(node.id in names for names in frame.scopes)
 
 
 def _is_made_anew(frame: Frame, value: Value | None) -> bool:
