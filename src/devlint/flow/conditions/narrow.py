@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from devlint.flow.conditions import same_place, unions
+from devlint.flow.conditions.asked import asked_about
 from devlint.flow.conditions.implications import implied
 from devlint.flow.conditions.predicates import meaning
 from devlint.flow.domain.derivation import Sort, Step
@@ -35,8 +36,11 @@ from devlint.torchapi.spellings import place_of_type
 
 def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:
     """Enter a branch in which a condition holds, or doesn't."""
-    frame.state.known.update(implied(frame, node, holds))
+    learnt = dict(implied(frame, node, holds))
+    frame.state.known.update(learnt)
     _narrow(frame, node, holds)
+    if learnt:
+        frame.state.asked.update(dict.fromkeys(learnt, asked_about(frame, node)))
 
 
 def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:

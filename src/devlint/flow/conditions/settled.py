@@ -7,6 +7,7 @@ from typing import Any
 
 from devlint.flow.conditions import implications
 from devlint.flow.conditions.answered import answered
+from devlint.flow.conditions.asked import is_past
 from devlint.flow.conditions.of_types import (
     asks_for_proxy,
     has_attribute,
@@ -48,7 +49,7 @@ def settled(frame: Frame, node: ir.Expr, tested: Value = NOTHING) -> bool | None
     if key is None:
         return None
     known = frame.state.known.get(key[0])
-    return None if known is None else known is key[1]
+    return None if known is None or is_past(frame, node, key[0]) else known is key[1]
 
 
 def undecided(frame: Frame, node: ir.Expr) -> ir.Expr:

@@ -9,7 +9,7 @@ from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.keys import asks_type, stands_in
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol, choose, join
 from devlint.flow.domain.paths import Path, Ref
-from devlint.flow.domain.state import MASKED, WAITED, Object, State
+from devlint.flow.domain.state import ANOTHER, MASKED, WAITED, Asked, Object, State
 from devlint.flow.domain.value_joins import (
     NAMED,
     both,
@@ -115,6 +115,7 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
             if path in b.paths
         }
     joined.known = {k: v for k, v in a.known.items() if b.known.get(k) is v}
+    joined.asked = _join_asked(a.asked, b.asked)
     joined.copies = _join_copies(a.copies, b.copies)
     joined.busy = _join_work(a.busy, b.busy)
     return joined
@@ -158,6 +159,17 @@ def _names_place(value: Value) -> bool:
     if value.kind in NAMED:
         return value.device != UNKNOWN
     return value.kind is Kind.UNKNOWN and isinstance(value.data, Path)
+
+
+def _join_asked(a: Mapping[str, Asked], b: Mapping[str, Asked]) -> dict[str, Asked]:
+    """What was asked about on both paths; what one of them has bound since has changed."""
+    joined = {**b, **a}
+    for key in a.keys() & b.keys():
+        ours, theirs = a[key], b[key]
+        if ours is not theirs:
+            differ = [path for path in theirs if ours.get(path) is not theirs[path]]
+            joined[key] = {**ours, **dict.fromkeys(differ, ANOTHER)}
+    return joined
 
 
 def _join_copies(a: Mapping[Hashable, bool], b: Mapping[Hashable, bool]) -> Mapping[Hashable, bool]:
