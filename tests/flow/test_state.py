@@ -294,6 +294,15 @@ def test_what_is_settled_on_both_paths_stays_settled() -> None:
     assert join_states(one, other).known == {"a": True}
 
 
+def test_an_entry_that_one_path_may_lack_stays_unsure_where_its_objects_join() -> None:
+    one, other = State(), State()
+    for state, ref, unsure in ((one, "one", ("p",)), (other, "other", ())):
+        entries = {"p": Value(Kind.LIST, data=frozenset({ref}))}
+        state.heap["dict"] = Object(entries=entries, unsure=frozenset(unsure))
+        state.heap[frozenset({ref})] = Object(items=())
+    assert join_states(one, other).heap["dict"].unsure == {"p"}
+
+
 def test_paths_join_where_both_wrote_them() -> None:
     one = State(paths={"args.device": HERE, "cfg.device": HERE})
     other = State(paths={"args.device": THERE})

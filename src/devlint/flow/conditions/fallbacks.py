@@ -13,6 +13,7 @@ from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Loss, LossyDefault
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
+from devlint.flow.frames.near import quietly
 from devlint.flow.syntax.walk import parameter_named
 from devlint.model import ir
 from devlint.model.trees import integer, last_name
@@ -48,7 +49,7 @@ def look_at_choice(frame: Frame, node: ir.Conditional) -> None:
     elif _spells_device(frame, body):
         for term in _terms(node.test):
             if _is_device_string(frame, term):
-                value = frame.evaluate(term)
+                value = quietly(frame, term)
                 rows = _rows(term, "a-device")
                 _tell(frame, term, Loss.TRUTH, (term, value), (node.orelse, NOTHING), *rows)
 
@@ -150,7 +151,7 @@ def _is_device_string(frame: Frame, node: ir.Expr) -> bool:
         return False
     if not means("a-device", last_name(node), "variable"):
         return False
-    value = frame.evaluate(node)
+    value = quietly(frame, node)
     if value.kind is Kind.STRING:
         return value.data != ""
     if value.kind is Kind.DEVICE:
@@ -158,7 +159,7 @@ def _is_device_string(frame: Frame, node: ir.Expr) -> bool:
     default = default_of(frame, node)
     if default is None:
         return False
-    named = frame.evaluate(default)
+    named = quietly(frame, default)
     text = named.data.lower() if isinstance(named.data, str) else ""
     is_device = text == "gpu" or isinstance(string_value(frame, text).device, Known)
     return named.kind is Kind.STRING and is_device

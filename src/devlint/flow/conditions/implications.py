@@ -99,7 +99,8 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
         case ir.Compare(left=left) if counts_devices(frame, left):
             return of_count(node, holds)
         case ir.Call() if (asked := asked_attribute(frame, node)) is not None:
-            return ((asks_attribute(*asked), holds),)
+            key = asks_attribute(*asked)
+            return ((key, holds),) if key else ()
     found = _settled_key(frame, node, holds)
     if proves_cuda(frame, node, holds):
         found += ((CUDA_AVAILABLE, True),)

@@ -131,7 +131,8 @@ def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool
 def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:
     names = dotted_types(frame, types)
     if holds and frame.owner is not None and isinstance(types, ir.Name):
-        frame.state.known[asks_class(subject, types.id)] = True
+        if key := asks_class(subject, types.id):
+            frame.state.known[key] = True
     if isinstance(subject, ir.Name) and unions.narrow_instance(frame, subject.id, names, holds):
         return
     if holds and names == {"builtins.str"}:

@@ -45,8 +45,8 @@ def record(
     """Write down that a device is ignored, or one used that nobody has."""
     optional = defaults_to_none(parameter)
     name = "" if parameter is None else parameter.name
-    rows = (means(what, name, "parameter") for what in ("device", "a-device", "about-devices"))
-    context = frame.context(next(filter(None, rows), "") if name else "")
+    rows = [means(what, name, "parameter") for what in ("device", "a-device", "about-devices")]
+    context = frame.context(*[row for row in rows if row][:1])
     frame.record(IgnoredDevice(node, context, name, frame.name, how, instead, callee, optional))
 
 

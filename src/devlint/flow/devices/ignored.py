@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.devices.dropped import parameter_of, record, tell_dropped
-from devlint.flow.devices.named import string_value
+from devlint.flow.devices.named import accelerator_spelled
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument, names_accelerator
 from devlint.flow.domain.paths import as_device
@@ -76,7 +76,8 @@ def _tell_chosen_twice(frame: Frame, function: ir.Function) -> None:
     assert isinstance(first.targets[0], ir.Attribute)
     if frame.owner.method(first.targets[0].attr) is None:
         hops = (Hop(first, "stored here first"),)
-        record(frame, function.params[0], second, Ignored.REPLACED, hops)
+        given = next(p for p in function.params[1:] if mentions(first, p.name))
+        record(frame, given, second, Ignored.REPLACED, hops)
 
 
 def _tell_unread(
@@ -131,10 +132,9 @@ def _handed_on(frame: Frame) -> Iterator[Hop]:
     for node in nodes_of(body):
         if isinstance(node, ir.Call):
             for name, given in _by_name(frame, node):
-                if isinstance(given, ir.Constant) and isinstance(given.value, str):
-                    device = string_value(frame, given.value).device
-                    if names_accelerator(device) and means("device", name, "parameter"):
-                        yield Hop(given, f"{device} is used here")
+                device = accelerator_spelled(frame, given)
+                if device is not None and means("device", name, "parameter"):
+                    yield Hop(given, f"{device} is used here")
 
 
 def _by_name(frame: Frame, node: ir.Call) -> Iterator[tuple[str, ir.Expr]]:

@@ -188,7 +188,7 @@ def _with_joined_objects(state: State, ref: Ref, a: Object, b: Object, key: str 
         if theirs is not None and ours.kind is theirs.kind and ours.data != theirs.data:
             joined = _join_bindings(state, ours, theirs, key)
             if joined.data is not None:
-                found = found.with_entry(name, joined)
+                found = replace(found, entries={**found.entries, name: joined})
     return found
 
 
