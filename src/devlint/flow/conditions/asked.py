@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from devlint.flow.domain.paths import identity
 from devlint.flow.domain.state import Asked
 from devlint.flow.frames.frame import Frame
@@ -12,11 +14,18 @@ from devlint.model.trees import descendants
 
 def asked_about(frame: Frame, node: ir.Expr) -> Asked:
     """The names in a condition, and what the attributes in it stand for."""
-    return {
-        identity(each): None if isinstance(each, ir.Name) else stored(frame, each)
-        for each in descendants(node)
-        if isinstance(each, (ir.Name, ir.Attribute))
-    }
+    names, attributes = _named(node)
+    held = {path: stored(frame, each) for path, each in attributes} if attributes else {}
+    return {**names, **held} if held else names
+
+
+@lru_cache(maxsize=256)
+def _named(node: ir.Expr) -> tuple[dict[str, None], tuple[tuple[str, ir.Expr], ...]]:
+    """The names in an expression, and the attributes with their paths."""
+    inside = tuple(descendants(node))
+    names = dict.fromkeys(each.id for each in inside if isinstance(each, ir.Name))
+    attributes = (each for each in inside if isinstance(each, ir.Attribute))
+    return names, tuple((identity(each), each) for each in attributes)
 
 
 def is_past(frame: Frame, node: ir.Expr, key: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from devlint.flow.conditions.implications import has_keys, key_of, parting
+from devlint.flow.conditions.predicates import meaning
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.state import State
 from devlint.flow.domain.state_joins import join_states
@@ -28,6 +29,7 @@ def merge_states(
     frame: Frame, yes: State, no: State, key: tuple[str, bool] | None, test: ir.Expr
 ) -> State:
     """The state after the two branches of a condition that is tested in the frame's state."""
+    test = meaning(frame, test)
     if key is None and yes.alive and no.alive and has_keys(frame, test):
         return _one_by_one(
             yes, no, test, lambda yes, no, part: _by_key(yes, no, part, parting(frame, part))

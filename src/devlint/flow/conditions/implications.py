@@ -18,6 +18,7 @@ from devlint.flow.domain.keys import (
     HOST_CHOSEN,
     IS_NONE,
     LONGEST,
+    OF_PROCESSES,
     Settled,
     all_of,
     is_about_devices,
@@ -135,7 +136,8 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
             name = dotted(frame, func)
             if name in ("builtins.isinstance", "torch.is_tensor"):
                 return _remembered(frame, node, _asked_type)
-            return (f"{name}()", True) if name.endswith(".is_available") else None
+            asks = name.endswith(".is_available") or f"{name}()" in OF_PROCESSES
+            return (f"{name}()", True) if asks else None
         case ir.Attribute() if (stored := condition(frame, node)) is not None and stored.key:
             return stored.key
         case ir.Name(id=name):

@@ -15,6 +15,7 @@ from devlint.flow.conditions.of_types import (
     is_instance,
     is_of_type,
 )
+from devlint.flow.domain.keys import OF_PROCESSES
 from devlint.flow.domain.lattice import UNKNOWN, Guarded, Known
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import NOTHING, PROVED, Kind, Value
@@ -46,7 +47,7 @@ def settled(frame: Frame, node: ir.Expr, tested: Value = NOTHING) -> bool | None
         if told is not None:
             return told
     key = implications.key_of(frame, node)
-    if key is None:
+    if key is None or key[0] in OF_PROCESSES:  # whoever asks may start them next
         return None
     known = frame.state.known.get(key[0])
     return None if known is None or is_past(frame, node, key[0]) else known is key[1]

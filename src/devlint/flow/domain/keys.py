@@ -21,6 +21,9 @@ HOST_CHOSEN = "the host was asked for"
 """The key of a condition on a flag that asks for an accelerator and doesn't hold (`use_gpu`), or
 that asks for none (`no_cuda`)."""
 
+OF_PROCESSES = ("torch.distributed.is_available()", "torch.distributed.is_initialized()")
+"""Keys of conditions on the processes that work together: they say nothing of devices."""
+
 CUDA_USED = "CUDA was used"
 """The key of what holds behind a call that raises where there is no CUDA (`torch.cuda.Stream()`),
 whether or not anybody has asked if there is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 
 from devlint.flow.domain.derivation import shown
@@ -115,7 +115,7 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
             if path in b.paths
         }
     joined.known = {k: v for k, v in a.known.items() if b.known.get(k) is v}
-    joined.asked = _join_asked(a.asked, b.asked)
+    joined.asked = _join_asked(joined.known, a.asked, b.asked)
     joined.copies = _join_copies(a.copies, b.copies)
     joined.busy = _join_work(a.busy, b.busy)
     return joined
@@ -161,12 +161,18 @@ def _names_place(value: Value) -> bool:
     return value.kind is Kind.UNKNOWN and isinstance(value.data, Path)
 
 
-def _join_asked(a: Mapping[str, Asked], b: Mapping[str, Asked]) -> dict[str, Asked]:
-    """What was asked about on both paths; what one of them has bound since has changed."""
-    joined = {**b, **a}
-    for key in a.keys() & b.keys():
-        ours, theirs = a[key], b[key]
-        if ours is not theirs:
+def _join_asked(
+    known: Iterable[str], a: Mapping[str, Asked], b: Mapping[str, Asked]
+) -> dict[str, Asked]:
+    """Of what the known conditions were asked on both paths; what one of these has bound since has
+    changed."""
+    joined: dict[str, Asked] = {}
+    for key in known if a or b else ():
+        ours, theirs = a.get(key), b.get(key)
+        if ours is None or theirs is None or ours == theirs:
+            if found := ours or theirs:
+                joined[key] = found
+        else:
             differ = [path for path in theirs if ours.get(path) is not theirs[path]]
             joined[key] = {**ours, **dict.fromkeys(differ, ANOTHER)}
     return joined

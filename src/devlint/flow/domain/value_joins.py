@@ -8,6 +8,7 @@ from devlint.flow.domain.derivation import Sort, Step, shown, steps
 from devlint.flow.domain.keys import (
     IS_NONE,
     LONGEST,
+    OF_PROCESSES,
     Settled,
     asks_type,
     is_about_devices,
@@ -228,7 +229,8 @@ def join_placed(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Va
             if _is_made_apart(fresh, other) and not is_about_devices(free):
                 return fresh.but(device=choose(free, a.device, b.device), data=None, trait=None)
         if key is not None:
-            return join_values(a, b, key).but(trait=Trait.GUARDED)
+            joined = join_values(a, b, key)
+            return joined if key in OF_PROCESSES else joined.but(trait=Trait.GUARDED)
     return join_kept(a, b, key)
 
 
