@@ -34,7 +34,7 @@ values = st.builds(
     st.sampled_from(Origin),
     st.sampled_from([None, True, False]),
     st.booleans(),
-    st.sampled_from(["", "choice", "parameter", "buffer", "guarded"]),
+    st.sampled_from([None, *Trait]),
 ) | st.sampled_from([NONE, NOTHING, HERE, THERE])
 objects = st.builds(
     Object,

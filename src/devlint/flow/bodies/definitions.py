@@ -50,14 +50,14 @@ def _decorate(frame: Frame, node: ir.Function | ir.Class) -> list[Given]:
     found: list[Given] = []
     for decorator in node.decorators:
         others = tuple(other for other in first if other is not decorator)
-        frame.guard = guard_of(before, others, frame)
+        frame.guard = guard_of(frame, before, others)
         found.append((decorator, frame.evaluate(decorator)))
     frame.guard = before
     return found
 
 
 def _defaults(frame: Frame, node: ir.Function) -> None:
-    before, around = frame.guard, guard_of(frame.guard, node.decorators, frame)
+    before, around = frame.guard, guard_of(frame, frame.guard, node.decorators)
     for parameter in node.params:
         if parameter.default is None:
             continue
@@ -113,7 +113,7 @@ def _is_fixture(frame: Frame, decorator: ir.Expr) -> bool:
 def define_class(frame: Frame, node: ir.Class) -> None:
     decorators = _decorate(frame, node)
     info = declare_class(frame, node)
-    info.guard = guard_of(frame.guard, node.decorators, frame)
+    info.guard = guard_of(frame, frame.guard, node.decorators)
     if info.guard is Guard.NONE and means("for-cuda", node.name, "class"):
         info.guard = Guard.CHOSEN
     info.known = dict(frame.state.known)

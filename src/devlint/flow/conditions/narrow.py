@@ -133,7 +133,7 @@ def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) 
     if holds and frame.owner is not None and isinstance(types, ir.Name):
         if key := asks_class(subject, types.id):
             frame.state.known[key] = True
-    if isinstance(subject, ir.Name) and unions.narrow_instance(frame, subject.id, names, holds):
+    if isinstance(subject, ir.Name) and unions.settle(frame, subject.id, names, holds):
         return
     if holds and names == {"builtins.str"}:
         frame.state.narrow(subject, _as_string(frame, subject))

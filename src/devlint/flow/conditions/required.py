@@ -151,7 +151,8 @@ _BACKENDS = ("backend", "dist_backend")
 
 
 def _sets_up_cuda(frame: Frame, call: ir.Call) -> bool:
-    """The same; the function that starts a group takes its backend by position, too."""
+    """Whether a call raises where there is no GPU, by the backend that it is told to set up: the
+    function that starts a group takes it by position, too."""
     match call.args:
         case (ir.Argument(keyword=None, value=ir.Constant(value=backend)), *_) if (
             dotted(frame, call.func) == _STARTS_GROUP

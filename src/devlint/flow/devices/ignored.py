@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.devices.dropped import parameter_of, record, tell_dropped
+from devlint.flow.devices.dropped import device_parameter, record, tell_dropped
 from devlint.flow.devices.named import accelerator_spelled
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument, names_accelerator
@@ -46,7 +46,7 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
     if not frame.recording:
         return
     _tell_chosen_twice(frame, function)
-    named = parameter_of(function)
+    named = device_parameter(function)
     parameter = named or parameter_like(function)
     if parameter is None or (frame.dropped_devices and tell_dropped(frame, parameter)):
         return

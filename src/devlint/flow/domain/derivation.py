@@ -124,7 +124,7 @@ MOVES = frozenset(
     (Sort.MOVE_NAMED, Sort.MOVE_CHOSEN, Sort.MOVE_HOST, Sort.MOVE_BESIDE, Sort.MOVE_TYPE)
 )
 """The moves of which it is known where they go."""
-ON_HOST = frozenset(
+SAYS_HOST = frozenset(
     (
         Sort.HOST_DATA, Sort.FILE, Sort.LOADED, Sort.GRAPH, Sort.ENCODED, Sort.HOST_GENERATOR,
         Sort.PRETRAINED, Sort.COPY, Sort.CONSTRUCTOR,

@@ -119,7 +119,7 @@ THE_MODULE = Symbol("self.device", "the device of the module", described=True)
 
 
 def conditions(device: Device) -> frozenset[str]:
-    """The keys that a device hangs on."""
+    """The keys of the conditions on which a device depends."""
     if isinstance(device, Guarded):
         return conditions(device.yes) | conditions(device.no) | {device.key}
     return frozenset()
