@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint.flow.devices.named import DEVICES_COUNTED
-from devlint.flow.domain.keys import CUDA_AVAILABLE, Settled, is_about_devices
+from devlint.flow.domain.keys import CUDA_AVAILABLE, Literal, Settled, is_about_devices
 from devlint.flow.domain.traits import Trait
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
@@ -54,7 +54,7 @@ def counts_devices(frame: Frame, node: ir.Expr) -> bool:
     return isinstance(node, ir.Call) and dotted(frame, node.func) == "torch.cuda.device_count"
 
 
-def counted(node: ir.Compare) -> tuple[str, bool] | None:
+def counted(node: ir.Compare) -> Literal | None:
     """The key of a condition on the number of devices, by whatever name, and whether it is asked
     for or its opposite: `n > 1` is `n >= 2`, and not `n <= 1`; `n != 0` is `n > 0`."""
     match node:

@@ -9,7 +9,7 @@ from devlint.flow.devices.named import string_value
 from devlint.flow.domain.devicestring import spells_device
 from devlint.flow.domain.lattice import UNKNOWN, Known
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.values import NAMED, NOTHING, Kind, Value
 from devlint.flow.facts import Loss, LossyDefault
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
@@ -96,7 +96,7 @@ def _is_lossy_index(left: ir.Expr, value: Value, right: ir.Expr, default: Value)
         return number != 0
     if isinstance(right, ir.Call) and last_name(right.func) == "current_device":
         return True
-    device = default.kind in (Kind.DEVICE, Kind.STRING) and default.device != UNKNOWN
+    device = default.kind in NAMED and default.device != UNKNOWN
     return device or (of_device and bool(means("counter", last_name(right), "variable")))
 
 

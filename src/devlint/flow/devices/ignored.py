@@ -21,6 +21,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
 from devlint.flow.syntax.walk import (
+    by_parameter,
     descendants,
     docstring,
     mentions,
@@ -131,26 +132,17 @@ def _handed_on(frame: Frame) -> Iterator[Hop]:
     body = frame.function.body if isinstance(frame.function, ir.Function) else ()
     for node in nodes_of(body):
         if isinstance(node, ir.Call):
-            for name, given in _by_name(frame, node):
-                device = accelerator_spelled(frame, given)
+            for name, given in by_parameter(_parameters(frame, node), node.args):
+                device = accelerator_spelled(frame, given.value)
                 if device is not None and means("device", name, "parameter"):
-                    yield Hop(given, f"{device} is used here")
+                    yield Hop(given.value, f"{device} is used here")
 
 
-def _by_name(frame: Frame, node: ir.Call) -> Iterator[tuple[str, ir.Expr]]:
-    """The arguments of a call with the names of the parameters that take them, where these are
-    known."""
+def _parameters(frame: Frame, node: ir.Call) -> tuple[ir.Parameter, ...]:
+    """The parameters of what a call runs, where these are known."""
     value = frame.look_up(node.func.id) if isinstance(node.func, ir.Name) else None
     closure = value.data if value is not None else None
-    params = closure.node.params if isinstance(closure, Closure) else ()
-    names = [each.name for each in params if each.kind == "positional"]
-    for position, argument in enumerate(node.args):
-        if argument.star:
-            return
-        if argument.keyword is not None:
-            yield argument.keyword, argument.value
-        elif position < len(names):
-            yield names[position], argument.value
+    return closure.node.params if isinstance(closure, Closure) else ()
 
 
 def _returned(frame: Frame) -> Iterator[Hop]:

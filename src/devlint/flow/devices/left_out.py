@@ -11,12 +11,13 @@ from devlint.flow.domain.lattice import UNKNOWN, Device, Known
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import NOTHING, TENSORS
 from devlint.flow.facts import Ignored, IgnoredDevice, LeftOut
-from devlint.flow.frames.arguments import Arguments, by_parameter, omitted
+from devlint.flow.frames.arguments import omitted
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.frames.near import quietly
 from devlint.flow.syntax.walk import (
+    by_parameter,
     defaults_to_none,
     descendants,
     first_parameter,
@@ -190,12 +191,10 @@ def _called(closure: Closure, func: ir.Expr) -> Closure | None:
 
 def _given(closure: Closure, call: ir.Call) -> Iterator[tuple[str, ir.Expr]]:
     """The arguments of a call by the names of the parameters that take them."""
-    if not isinstance(closure.node, ir.Function):
-        return
-    args = Arguments(tuple((argument, NOTHING) for argument in call.args))
-    named = by_parameter(closure.node, args, isinstance(call.func, ir.Attribute))
-    for argument, (name, _) in zip(call.args, named, strict=True):
-        yield name, argument.value
+    if isinstance(closure.node, ir.Function):
+        params = closure.node.params[isinstance(call.func, ir.Attribute) :]
+        for name, argument in by_parameter(params, call.args):
+            yield name, argument.value
 
 
 def _place(call: ir.Call, row: Row) -> ir.Expr | None:

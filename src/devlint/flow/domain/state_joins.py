@@ -11,7 +11,6 @@ from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol, choose, join
 from devlint.flow.domain.paths import Path, Ref
 from devlint.flow.domain.state import ANOTHER, MASKED, WAITED, Asked, Object, State
 from devlint.flow.domain.value_joins import (
-    NAMED,
     both,
     join_held,
     join_kept,
@@ -19,7 +18,7 @@ from devlint.flow.domain.value_joins import (
     join_unlike,
     join_values,
 )
-from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Value
+from devlint.flow.domain.values import MADE, NAMED, NOTHING, TENSORS, Kind, Value
 from devlint.model import ir
 from devlint.policy import means
 

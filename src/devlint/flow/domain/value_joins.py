@@ -31,6 +31,7 @@ from devlint.flow.domain.traits import REGISTERED, Fixed, Trait
 from devlint.flow.domain.values import (
     MADE,
     MOST_OPTIONS,
+    NAMED,
     NONE,
     NOTHING,
     SHAPED,
@@ -48,9 +49,6 @@ from devlint.model.trees import descendants, last_name
 
 _ASK_ELSE = frozenset(("type", "isinstance", "is_tensor", "hasattr"))
 """Functions that are asked what an argument is."""
-
-NAMED = (Kind.DEVICE, Kind.STRING)
-"""The kinds that name a device."""
 
 
 def join_values(a: Value, b: Value, key: str | None = None) -> Value:
