@@ -276,6 +276,29 @@ def test_each_piece_says_alone_what_it_says_among_others() -> None:
     assert alone == told(HEAD + "".join(UNRELATED))
 
 
+def test_a_condition_is_told_of_once() -> None:
+    found = facts(
+        "from torch import nn\n"
+        "def f(make):\n"
+        "    model = nn.Linear(2, 2)\n"
+        '    return "cuda" if model.device else "cpu"\n'
+    )
+    assert {"LossyDefault", "AttributeRead"} <= {kind for kind, _, _ in found}
+    assert len(found) == len(set(found))
+
+
+def test_a_device_that_is_replaced_is_one_by_the_name_of_its_parameter() -> None:
+    found = facts(
+        "import torch\n"
+        "class A:\n"
+        "    def __init__(self, device):\n"
+        "        self.device = torch.device(device)\n"
+        '        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n'
+    )
+    told = [context for kind, _, context in found if kind == "IgnoredDevice"]
+    assert ["by=('names-for-the-device',)" in each for each in told] == [True]
+
+
 def test_interpreting_twice_gives_equal_facts() -> None:
     source = HEAD + "".join(UNRELATED)
     once = facts(source)

@@ -34,7 +34,7 @@ values = st.builds(
     st.sampled_from(Origin),
     st.sampled_from([None, True, False]),
     st.booleans(),
-    st.sampled_from(["", "choice", "parameter", "buffer", "guarded"]),
+    st.sampled_from([None, *Trait]),
 ) | st.sampled_from([NONE, NOTHING, HERE, THERE])
 objects = st.builds(
     Object,
@@ -292,6 +292,15 @@ def test_what_is_settled_on_both_paths_stays_settled() -> None:
         State(known={"a": True, "b": False}),
     )
     assert join_states(one, other).known == {"a": True}
+
+
+def test_an_entry_that_one_path_may_lack_stays_unsure_where_its_objects_join() -> None:
+    one, other = State(), State()
+    for state, ref, unsure in ((one, "one", ("p",)), (other, "other", ())):
+        entries = {"p": Value(Kind.LIST, data=frozenset({ref}))}
+        state.heap["dict"] = Object(entries=entries, unsure=frozenset(unsure))
+        state.heap[frozenset({ref})] = Object(items=())
+    assert join_states(one, other).heap["dict"].unsure == {"p"}
 
 
 def test_paths_join_where_both_wrote_them() -> None:

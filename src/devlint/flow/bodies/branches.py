@@ -14,8 +14,8 @@ from devlint.flow.domain.paths import Path
 from devlint.flow.domain.state import State
 from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.value_joins import NAMED, join_values
-from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.value_joins import join_values
+from devlint.flow.domain.values import NAMED, NOTHING, Kind, Value
 from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import names_assigned, nodes_of

@@ -49,7 +49,7 @@ def _decorate(frame: Frame, node: ir.Function | ir.Class) -> list[Given]:
     found: list[Given] = []
     for decorator in node.decorators:
         others = tuple(other for other in first if other is not decorator)
-        frame.guard = guard_of(before, others, frame)
+        frame.guard = guard_of(frame, before, others)
         found.append((decorator, frame.evaluate(decorator)))
     frame.guard = before
     return found
@@ -58,7 +58,7 @@ def _decorate(frame: Frame, node: ir.Function | ir.Class) -> list[Given]:
 def run_defaults(frame: Frame, node: ir.Function | ir.Lambda) -> None:
     """Evaluate the defaults of a function where it stands."""
     decorators = node.decorators if isinstance(node, ir.Function) else ()
-    before, around = frame.guard, guard_of(frame.guard, decorators, frame)
+    before, around = frame.guard, guard_of(frame, frame.guard, decorators)
     for parameter in node.params:
         if parameter.default is None:
             continue
@@ -114,7 +114,7 @@ def _is_fixture(frame: Frame, decorator: ir.Expr) -> bool:
 def define_class(frame: Frame, node: ir.Class) -> None:
     decorators = _decorate(frame, node)
     info = declare_class(frame, node)
-    info.guard = guard_of(frame.guard, node.decorators, frame)
+    info.guard = guard_of(frame, frame.guard, node.decorators)
     if info.guard is Guard.NONE and means("for-cuda", node.name, "class"):
         info.guard = Guard.CHOSEN
     info.known, info.around = dict(frame.state.known), frame.inner()

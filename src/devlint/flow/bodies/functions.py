@@ -289,7 +289,7 @@ def run_alone(
     frame = Frame(
         around.world, closure.file, state, function, closure.qualname,
         role_of(closure.name, closure.owner, around.role, closure.file), closure.owner,
-        closure.around, guard=guard_of(outer, function.decorators, around),
+        closure.around, guard=guard_of(around, outer, function.decorators),
         recording=around.recording and (inherited or closure.file is around.world.home),
         inherited=inherited,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 
-from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN
+from devlint.flow.domain.keys import HINTS
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import End, join_ends
 from devlint.flow.domain.value_joins import join_all
@@ -19,11 +19,8 @@ from devlint.flow.operations.containers import lazily
 from devlint.model import ir
 from devlint.model.trees import called
 
-_BESIDE = frozenset((ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN))
-"""Said of whole branches, beside the condition that leads into them."""
 
-
-def together(ends: list[End], settled: frozenset[str] = _BESIDE) -> End:
+def together(ends: list[End], settled: frozenset[str] = HINTS) -> End:
     """What several `return`s give, each of which is reached under its own conditions.
 
     `if cuda: return a`, then `return b`, is a choice between two as much as `a if cuda else b`: a

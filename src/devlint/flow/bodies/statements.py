@@ -66,7 +66,7 @@ def _assign(frame: Frame, node: ir.Assign) -> None:
                 value = beside_moved(frame, node.value, target, value, frame.function.body)
         store(frame, target, frameworks.named(target, value), node)
         if isinstance(target, ir.Name) and target.id == "pytestmark" and frame.function is None:
-            frame.guard = guard_of(frame.guard, (node.value,), frame)
+            frame.guard = guard_of(frame, frame.guard, (node.value,))
 
 
 def _unpacks_size(frame: Frame, node: ir.Assign) -> bool:

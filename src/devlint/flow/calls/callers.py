@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from devlint.flow.domain.lattice import CPU, UNKNOWN, left_out, may_be_accelerator
 from devlint.flow.domain.paths import as_device
-from devlint.flow.domain.value_joins import NAMED
-from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.values import NAMED, NOTHING, Kind, Value
 from devlint.flow.facts import Guard, Role
 from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import Closure, is_inner

@@ -5,34 +5,35 @@ from __future__ import annotations
 from typing import TypeVar
 
 from devlint.flow.conditions.implications import has_keys, key_of, parting
+from devlint.flow.conditions.predicates import meaning
+from devlint.flow.domain.keys import Literal
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.state import State
 from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.value_joins import join_values
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.values import NAMED, Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
 _T = TypeVar("_T", State, Value)
 
 
-def _in_order(yes: _T, no: _T, key: tuple[str, bool] | None) -> tuple[_T, _T, str | None]:
+def _in_order(yes: _T, no: _T, key: Literal | None) -> tuple[_T, _T, str | None]:
     """What is so where a key holds, and where it doesn't, and the key."""
     if key is None:
         return yes, no, None
     return (yes, no, key[0]) if key[1] else (no, yes, key[0])
 
 
-def merge_states(
-    frame: Frame, yes: State, no: State, key: tuple[str, bool] | None, test: ir.Expr
-) -> State:
+def merge_states(frame: Frame, yes: State, no: State, key: Literal | None, test: ir.Expr) -> State:
     """The state after the two branches of a condition that is tested in the frame's state."""
+    test = meaning(frame, test)
     if key is None and yes.alive and no.alive and has_keys(frame, test):
         return _one_by_one(frame, yes, no, test)
     return _by_key(yes, no, test, key)
 
 
-def _by_key(yes: State, no: State, test: ir.Expr, key: tuple[str, bool] | None) -> State:
+def _by_key(yes: State, no: State, test: ir.Expr, key: Literal | None) -> State:
     return join_states(*_in_order(yes, no, key), test if key is None else None)
 
 
@@ -50,7 +51,7 @@ def _one_by_one(frame: Frame, yes: State, no: State, test: ir.Expr) -> State:
 
 def defaulted(frame: Frame, node: ir.Boolean, given: Value, default: Value) -> Value:
     """`mask or torch.ones(3)`: what stands in for an argument which was left out."""
-    names = default.device != UNKNOWN and default.kind in (Kind.DEVICE, Kind.STRING)
+    names = default.device != UNKNOWN and default.kind in NAMED
     if (names or default.kind is Kind.TENSOR) and isinstance(node.left, ir.Name):
         key = key_of(frame, ir.Compare("is", node.left, ir.Constant(None)))
         if key is not None:

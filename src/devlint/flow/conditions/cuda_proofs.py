@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint.flow.devices.named import DEVICES_COUNTED
-from devlint.flow.domain.keys import CUDA_AVAILABLE, Settled, is_about_devices
+from devlint.flow.domain.keys import CUDA_AVAILABLE, Literal, Settled, is_about_devices
 from devlint.flow.domain.traits import Trait
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
@@ -24,7 +24,8 @@ def of_count(node: ir.Compare, holds: bool) -> Settled:
     some = {">": least >= 0, ">=": least >= 1, "==": least >= 1, "!=": least == 0}
     none = {"<": least <= 1, "<=": least <= 0, "==": least == 0}
     if some.get(op):
-        return ((f"{DEVICES_COUNTED} {op} {ir.render(node.right)}", True), (CUDA_AVAILABLE, True))
+        told = counted(ir.Compare(op, node.left, node.right))
+        return told or (f"{DEVICES_COUNTED} {op} a number", True), (CUDA_AVAILABLE, True)
     return ((CUDA_AVAILABLE, False),) if number is not None and none.get(op) else ()
 
 
@@ -53,10 +54,12 @@ def counts_devices(frame: Frame, node: ir.Expr) -> bool:
     return isinstance(node, ir.Call) and dotted(frame, node.func) == "torch.cuda.device_count"
 
 
-def counted(node: ir.Compare) -> tuple[str, bool] | None:
+def counted(node: ir.Compare) -> Literal | None:
     """The key of a condition on the number of devices, by whatever name, and whether it is asked
-    for or its opposite: `n > 1` is `n >= 2`, and not `n <= 1`."""
+    for or its opposite: `n > 1` is `n >= 2`, and not `n <= 1`; `n != 0` is `n > 0`."""
     match node:
+        case ir.Compare(op="==" | "!=" as op, right=ir.Constant(value=0)):
+            return f"{DEVICES_COUNTED} > 0", op == "!="
         case ir.Compare(op=op, right=ir.Constant(value=int() as number)) if op in _COUNTED:
             sign, more, holds = _COUNTED[op]
             return f"{DEVICES_COUNTED} {sign} {number + more}", holds

@@ -9,7 +9,7 @@ from devlint.flow.devices.named import string_value
 from devlint.flow.domain.devicestring import spells_device
 from devlint.flow.domain.lattice import UNKNOWN, Known
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.values import NAMED, NOTHING, Kind, Value
 from devlint.flow.facts import Loss, LossyDefault
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
@@ -48,7 +48,7 @@ def look_at_choice(frame: Frame, node: ir.Conditional) -> None:
     elif _spells_device(frame, body):
         for term in _terms(node.test):
             if _is_device_string(frame, term):
-                value = frame.evaluate(term)
+                value = frame.ask(term)
                 rows = _rows(term, "a-device")
                 _tell(frame, term, Loss.TRUTH, (term, value), (node.orelse, NOTHING), *rows)
 
@@ -95,7 +95,7 @@ def _is_lossy_index(left: ir.Expr, value: Value, right: ir.Expr, default: Value)
         return number != 0
     if isinstance(right, ir.Call) and last_name(right.func) == "current_device":
         return True
-    device = default.kind in (Kind.DEVICE, Kind.STRING) and default.device != UNKNOWN
+    device = default.kind in NAMED and default.device != UNKNOWN
     return device or (of_device and bool(means("counter", last_name(right), "variable")))
 
 
@@ -150,7 +150,7 @@ def _is_device_string(frame: Frame, node: ir.Expr) -> bool:
         return False
     if not means("a-device", last_name(node), "variable"):
         return False
-    value = frame.evaluate(node)
+    value = frame.ask(node)
     if value.kind is Kind.STRING:
         return value.data != ""
     if value.kind is Kind.DEVICE:
@@ -158,7 +158,7 @@ def _is_device_string(frame: Frame, node: ir.Expr) -> bool:
     default = default_of(frame, node)
     if default is None:
         return False
-    named = frame.evaluate(default)
+    named = frame.ask(default)
     text = named.data.lower() if isinstance(named.data, str) else ""
     is_device = text == "gpu" or isinstance(string_value(frame, text).device, Known)
     return named.kind is Kind.STRING and is_device

@@ -33,7 +33,7 @@ def _defines_kernel(node: ir.Stmt) -> bool:
     return False
 
 
-def guard_of(outer: Guard, decorators: tuple[ir.Expr, ...], frame: Frame) -> Guard:
+def guard_of(frame: Frame, outer: Guard, decorators: tuple[ir.Expr, ...]) -> Guard:
     """The guard of what these decorators stand on."""
     if outer is Guard.NONE and any(needs_accelerator(frame, each) for each in decorators):
         return Guard.CHOSEN

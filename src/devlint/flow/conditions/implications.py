@@ -11,13 +11,13 @@ from devlint.flow.conditions.hints import by_name, is_one_of
 from devlint.flow.conditions.predicates import meaning
 from devlint.flow.conditions.same_place import host_key, of_host
 from devlint.flow.domain.keys import (
-    ACCELERATOR_CHOSEN,
     ARGUMENTS_ON_HOST,
     CUDA_AVAILABLE,
-    DEVICE_ASKED,
-    HOST_CHOSEN,
+    HINTS,
     IS_NONE,
     LONGEST,
+    OF_PROCESSES,
+    Literal,
     Settled,
     all_of,
     is_about_devices,
@@ -52,16 +52,14 @@ def truth(frame: Frame, node: ir.Expr, value: Value) -> Value:
     return Value(Kind.BOOL if _is_plain(node, value) else Kind.UNKNOWN, data=condition)
 
 
-def _same_as(true: Settled, false: Settled) -> tuple[str, bool] | None:
+def _same_as(true: Settled, false: Settled) -> Literal | None:
     """The condition that holds exactly where another one does: what is settled in one way where
     that holds, and in the other where it doesn't."""
     opposed = (each for each in true if each[0] not in _HINTS and (each[0], not each[1]) in false)
     return next(opposed, None)
 
 
-_HINTS = (DEVICE_ASKED, ACCELERATOR_CHOSEN, HOST_CHOSEN, ARGUMENTS_ON_HOST)
-"""What is settled by custom, whatever the condition."""
-
+_HINTS = HINTS | {ARGUMENTS_ON_HOST}
 _TRUTH = Value(Kind.BOOL)
 _OF_PLACES = (
     Trait.ANSWER, Trait.DEVICE_OF_TENSOR, Trait.INDEX_OF_TENSOR, Trait.TEXT_OF_DEVICE,
@@ -99,7 +97,8 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
         case ir.Compare(left=left) if counts_devices(frame, left):
             return of_count(node, holds)
         case ir.Call() if (asked := asked_attribute(frame, node)) is not None:
-            return ((asks_attribute(*asked), holds),)
+            key = asks_attribute(*asked)
+            return ((key, holds),) if key else ()
     found = _settled_key(frame, node, holds)
     if proves_cuda(frame, node, holds):
         found += ((CUDA_AVAILABLE, True),)
@@ -118,7 +117,7 @@ def _settled_key(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
     return () if key is None else ((key[0], key[1] is holds),)
 
 
-def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
+def key_of(frame: Frame, node: ir.Expr) -> Literal | None:
     """The key of a condition and whether `node` is true where the key holds; None where the
     condition may change between two looks at it, or tells the very devices apart."""
     node = meaning(frame, node)
@@ -134,7 +133,8 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
             name = dotted(frame, func)
             if name in ("builtins.isinstance", "torch.is_tensor"):
                 return _remembered(frame, node, _asked_type)
-            return (f"{name}()", True) if name.endswith(".is_available") else None
+            asks = name.endswith(".is_available") or f"{name}()" in OF_PROCESSES
+            return (f"{name}()", True) if asks else None
         case ir.Attribute() if (stored := condition(frame, node)) is not None and stored.key:
             return stored.key
         case ir.Name(id=name):
@@ -163,8 +163,8 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
 
 
 def _remembered(
-    frame: Frame, node: ir.Expr, look: Callable[[Frame, Any], tuple[str, bool] | None]
-) -> tuple[str, bool] | None:
+    frame: Frame, node: ir.Expr, look: Callable[[Frame, Any], Literal | None]
+) -> Literal | None:
     """What a look at the words of a condition gives; worked out once for each."""
     words = frame.file.words
     if node not in words:
@@ -172,13 +172,13 @@ def _remembered(
     return words[node]
 
 
-def parting(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
+def parting(frame: Frame, node: ir.Expr) -> Literal | None:
     """As `key_of`, of a condition that parts two paths: it may ask whether a place is the host,
     which says where things are that are there on one of them."""
     return key_of(frame, node) or host_key(frame, node)
 
 
-def _words(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
+def _words(frame: Frame, node: ir.Expr) -> Literal | None:
     """The key of a condition as it is written, where that means the same at each look at it."""
     if not _is_stable(frame, node):
         return None
@@ -209,7 +209,7 @@ def _is_truth(frame: Frame, node: ir.Expr) -> bool:
     return value is not None and (value.kind is Kind.BOOL or isinstance(value.data, Condition))
 
 
-def _asked_type(frame: Frame, node: ir.Call) -> tuple[str, bool] | None:
+def _asked_type(frame: Frame, node: ir.Call) -> Literal | None:
     """The key of a test whether an argument is a tensor, or something of which one may be made."""
     subject = node.args[0].value if node.args else node
     text = ir.render(node, 200)

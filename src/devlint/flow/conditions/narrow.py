@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from devlint.flow.conditions import same_place, unions
+from devlint.flow.conditions.asked import asked_about
 from devlint.flow.conditions.implications import implied
 from devlint.flow.conditions.predicates import meaning
 from devlint.flow.domain.derivation import Sort, Step
@@ -35,8 +36,11 @@ from devlint.torchapi.spellings import place_of_type
 
 def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:
     """Enter a branch in which a condition holds, or doesn't."""
-    frame.state.known.update(implied(frame, node, holds))
+    learnt = dict(implied(frame, node, holds))
+    frame.state.known.update(learnt)
     _narrow(frame, node, holds)
+    if learnt:
+        frame.state.asked.update(dict.fromkeys(learnt, asked_about(frame, node)))
 
 
 def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
@@ -127,8 +131,9 @@ def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool
 def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:
     names = dotted_types(frame, types)
     if holds and frame.owner is not None and isinstance(types, ir.Name):
-        frame.state.known[asks_class(subject, types.id)] = True
-    if isinstance(subject, ir.Name) and unions.narrow_instance(frame, subject.id, names, holds):
+        if key := asks_class(subject, types.id):
+            frame.state.known[key] = True
+    if isinstance(subject, ir.Name) and unions.settle(frame, subject.id, names, holds):
         return
     if holds and names == {"builtins.str"}:
         frame.state.narrow(subject, _as_string(frame, subject))

@@ -1,4 +1,4 @@
-"""Conditions that have a name: a property, or a method without arguments, that returns one."""
+"""Conditions that have a name: of a property, or a function without arguments, that returns one."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from devlint.flow.domain.values import Kind
+from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
+from devlint.model.trees import descendants
 
 
 def meaning(frame: Frame, node: ir.Expr) -> ir.Expr:
     """The condition that `self.on_gpu`, or `self.on_gpu()`, stands for, in the names that are used
     where it is asked; the node itself where it stands for none of its own file."""
     match node:
+        case ir.Call(func=ir.Name(id=name), args=()):
+            return _of_function(frame, node, name)
         case ir.Call(func=ir.Attribute(value=ir.Name() as this, attr=attr), args=()):
             is_call = True
         case ir.Attribute(value=ir.Name() as this, attr=attr):
@@ -38,15 +43,44 @@ def meaning(frame: Frame, node: ir.Expr) -> ir.Expr:
     return meanings[key]
 
 
+def _of_function(frame: Frame, node: ir.Call, name: str) -> ir.Expr:
+    """The condition that a function of the file asks of libraries, else the call itself."""
+    value = frame.look_up(name)
+    function = value.data.node if value is not None and isinstance(value.data, Closure) else None
+    if not isinstance(function, ir.Function) or function not in frame.file.body:
+        return node
+    if function.params or function.decorators or function.is_async:
+        return node
+    meanings, key = frame.file.meanings, (node, function)
+    if key not in meanings:
+        returned = _returned(function)
+        inside = () if returned is None else tuple(descendants(returned))
+        asks = [dotted(frame, each.func) for each in inside if isinstance(each, ir.Call)]
+        meanings[key] = returned if returned is not None and asks and all(asks) else node
+    return meanings[key]
+
+
 def _returned(function: ir.Function) -> ir.Expr | None:
-    """What a function returns that does nothing else, besides saying what it does."""
-    match function.body:
-        case (ir.Return(value=returned),) | (
-            ir.Evaluate(value=ir.Constant()),
-            ir.Return(value=returned),
-        ):
-            return returned
+    """What a function returns that does nothing else, besides saying what it does: where it returns
+    False first, that doesn't hold."""
+    found: ir.Expr | None = None
+    for statement in function.body:
+        match statement:
+            case ir.Evaluate(value=ir.Constant()):
+                continue
+            case ir.If(test=test, body=(ir.Return(value=ir.Constant(value=False)),), orelse=()):
+                found = _also(found, ir.Unary("not", test))
+            case ir.Return(value=ir.Constant(value=True)) if found is not None:
+                return found
+            case ir.Return(value=ir.Expr() as returned):
+                return _also(found, returned)
+            case _:
+                return None
     return None
+
+
+def _also(first: ir.Expr | None, second: ir.Expr) -> ir.Expr:
+    return second if first is None else ir.Boolean("and", first, second)
 
 
 def _renamed(node: Any, name: str, by: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from devlint.flow.domain.lattice import Known, may_be_accelerator
 from devlint.flow.domain.paths import Path
-from devlint.flow.domain.values import TENSORS, Kind, Value
+from devlint.flow.domain.values import NAMED, TENSORS, Kind, Value
 from devlint.flow.facts import BuiltQuestion, TypeQuestion, UncalledQuestion
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
@@ -49,7 +49,7 @@ def note_built(frame: Frame, test: ir.Expr, *chosen: Value | None) -> None:
 
 
 def _is_cuda(value: Value) -> bool:
-    names = value.kind in (Kind.STRING, Kind.DEVICE)
+    names = value.kind in NAMED
     return names and isinstance(value.device, Known) and value.device.type == "cuda"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from devlint.flow.conditions import implications
 from devlint.flow.conditions.cuda_proofs import ON_CUDA_ALONE
-from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
+from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, Literal
 from devlint.flow.domain.state import State
 from devlint.flow.frames.files import Closure, File
 from devlint.flow.frames.frame import Frame
@@ -98,7 +98,7 @@ def _is_for_all(function: ir.Function | ir.Lambda) -> bool:
     )
 
 
-def _proved(frame: Frame, statement: ir.Stmt) -> Iterator[tuple[str, bool]]:
+def _proved(frame: Frame, statement: ir.Stmt) -> Iterator[Literal]:
     """What holds after a statement of a function's body, from its words alone. That a device was
     asked for is believed of a test that is skipped; else an error may be about something else."""
     skips = False
@@ -151,7 +151,8 @@ _BACKENDS = ("backend", "dist_backend")
 
 
 def _sets_up_cuda(frame: Frame, call: ir.Call) -> bool:
-    """The same; the function that starts a group takes its backend by position, too."""
+    """Whether a call raises where there is no GPU, by the backend that it is told to set up: the
+    function that starts a group takes it by position, too."""
     match call.args:
         case (ir.Argument(keyword=None, value=ir.Constant(value=backend)), *_) if (
             dotted(frame, call.func) == _STARTS_GROUP

@@ -4,7 +4,7 @@ where `a.is_cuda` doesn't, the author takes it to be on the host."""
 from __future__ import annotations
 
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST, Settled, all_of
+from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST, Literal, Settled, all_of
 from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Known, Symbol, symbols, ways_to
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
@@ -109,7 +109,7 @@ def of_index(op: str, right: ir.Expr) -> bool | None:
     return None
 
 
-def host_key(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
+def host_key(frame: Frame, node: ir.Expr) -> Literal | None:
     """The key of the condition that a place which only a run can tell is the host
     (`device.type == "cpu"`), and whether `node` is true where it holds."""
     question = _question(frame, node)

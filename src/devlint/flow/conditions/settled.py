@@ -7,6 +7,7 @@ from typing import Any
 
 from devlint.flow.conditions import implications
 from devlint.flow.conditions.answered import answered
+from devlint.flow.conditions.asked import is_past
 from devlint.flow.conditions.of_types import (
     asks_for_proxy,
     has_attribute,
@@ -14,6 +15,7 @@ from devlint.flow.conditions.of_types import (
     is_instance,
     is_of_type,
 )
+from devlint.flow.domain.keys import OF_PROCESSES
 from devlint.flow.domain.lattice import UNKNOWN, Guarded, Known
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import NOTHING, PROVED, Kind, Value
@@ -45,10 +47,10 @@ def settled(frame: Frame, node: ir.Expr, tested: Value = NOTHING) -> bool | None
         if told is not None:
             return told
     key = implications.key_of(frame, node)
-    if key is None:
+    if key is None or key[0] in OF_PROCESSES:  # whoever asks may start them next
         return None
     known = frame.state.known.get(key[0])
-    return None if known is None else known is key[1]
+    return None if known is None or is_past(frame, node, key[0]) else known is key[1]
 
 
 def undecided(frame: Frame, node: ir.Expr) -> ir.Expr:

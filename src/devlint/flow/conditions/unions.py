@@ -11,6 +11,7 @@ from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import last_name
+from devlint.policy import means
 
 _CHOICES_OF_TYPE = (Trait.TENSOR_OR, Trait.DEVICE_OR_STRING)
 
@@ -63,7 +64,7 @@ def _quoted(text: str) -> list[ir.Expr]:
     return found
 
 
-def narrow_instance(frame: Frame, name: str, types: set[str], holds: bool) -> bool:
+def settle(frame: Frame, name: str, types: set[str], holds: bool) -> bool:
     """Enter a branch in which a value is one of some types, or none of them; whether it was such a
     value, of which there is no more to tell."""
     value = frame.state.env.get(name)
@@ -97,7 +98,7 @@ def is_compared_both_ways(frame: Frame, name: str) -> bool:
             case ir.Compare(left=left, right=right):
                 sides = (left, right)
                 if any(isinstance(side, ir.Name) and side.id == name for side in sides):
-                    if any(map(_makes_device, nodes_of(sides))):
+                    if any(_makes_device(frame, each) for each in nodes_of(sides)):
                         return True
             case ir.Attribute(value=ir.Name(id=read), attr="type" | "index") if read == name:
                 return True
@@ -110,5 +111,8 @@ def is_compared_both_ways(frame: Frame, name: str) -> bool:
 _READERS = ("builtins.getattr", "builtins.hasattr")
 
 
-def _makes_device(node: ir.Node) -> bool:
-    return isinstance(node, ir.Call) and last_name(node.func).endswith("device")
+def _makes_device(frame: Frame, node: ir.Node) -> bool:
+    if not isinstance(node, ir.Call):
+        return False
+    named = means("about-devices", last_name(node.func), "variable")
+    return bool(named) or dotted(frame, node.func) == "torch.device"

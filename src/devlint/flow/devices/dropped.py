@@ -18,13 +18,14 @@ from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, from_star
 from devlint.flow.syntax.lookahead import names_bound
-from devlint.flow.syntax.walk import defaults_to_none, descendants, mentions, nodes_of
+from devlint.flow.syntax.walk import defaults_to_none, mentions, nodes_of
 from devlint.model import ir
 from devlint.model.reports import Hop
+from devlint.model.trees import words
 from devlint.policy import means
 
 
-def parameter_of(function: ir.Function | ir.Lambda | None) -> ir.Parameter | None:
+def device_parameter(function: ir.Function | ir.Lambda | None) -> ir.Parameter | None:
     """The parameter of a function that takes a device, by its name."""
     if not isinstance(function, ir.Function):
         return None
@@ -46,8 +47,8 @@ def record(
     """Write down that a device is ignored, or one used that nobody has."""
     optional = defaults_to_none(parameter)
     name = "" if parameter is None else parameter.name
-    rows = (means(what, name, "parameter") for what in ("device", "a-device", "about-devices"))
-    context = frame.context(next(filter(None, rows), "") if name else "")
+    rows = [means(what, name, "parameter") for what in ("device", "a-device", "about-devices")]
+    context = frame.context(*[row for row in rows if row][:1])
     frame.record(IgnoredDevice(node, context, name, frame.name, how, instead, callee, optional))
 
 
@@ -58,11 +59,11 @@ def note_call(
 
     `count`: how many arguments it is given by position, its receiver among them.
     """
-    own, taken = parameter_of(frame.function), parameter_of(closure.node)
+    own, taken = device_parameter(frame.function), device_parameter(closure.node)
     given = frame
     if own is None:
         given = frame.outermost  # of which it is a part
-        own = parameter_of(given.function)
+        own = device_parameter(given.function)
     if taken is None or taken.default is None or (own is not None and own.name != taken.name):
         return
     if taken not in omitted(closure.node.params, args.keywords(), count):
@@ -104,7 +105,7 @@ def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -
     function, owner = frame.function, frame.owner
     if owner is None or not isinstance(function, ir.Function) or function.name != func.attr:
         return
-    own = parameter_of(function)
+    own = device_parameter(function)
     if own is None or own.default is None or args.unpacked:
         return
     asked = asks_class(func.value, owner.node.name)
@@ -158,11 +159,7 @@ def _note_options(frame: Frame, node: ir.Call, taken: ir.Parameter, callee: str)
 
 def _mentions_device(node: ir.Expr) -> bool:
     """Whether an argument has to do with a device: it may be there already."""
-    return any(
-        "device" in (each.attr if isinstance(each, ir.Attribute) else each.id)
-        for each in descendants(node)
-        if isinstance(each, (ir.Attribute, ir.Name))
-    )
+    return any(means("about-devices", word, "variable") for word in words(node))
 
 
 def _handed_on(argument: ir.Argument) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.devices.dropped import parameter_of, record, tell_dropped
-from devlint.flow.devices.named import string_value
+from devlint.flow.devices.dropped import device_parameter, record, tell_dropped
+from devlint.flow.devices.named import accelerator_spelled
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument, names_accelerator
 from devlint.flow.domain.paths import as_device
@@ -21,6 +21,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
 from devlint.flow.syntax.walk import (
+    by_parameter,
     descendants,
     docstring,
     mentions,
@@ -46,7 +47,7 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
     if not frame.recording:
         return
     _tell_chosen_twice(frame, function)
-    named = parameter_of(function)
+    named = device_parameter(function)
     parameter = named or parameter_like(function)
     if parameter is None or (frame.dropped_devices and tell_dropped(frame, parameter)):
         return
@@ -76,7 +77,8 @@ def _tell_chosen_twice(frame: Frame, function: ir.Function) -> None:
     assert isinstance(first.targets[0], ir.Attribute)
     if frame.owner.method(first.targets[0].attr) is None:
         hops = (Hop(first, "stored here first"),)
-        record(frame, function.params[0], second, Ignored.REPLACED, hops)
+        given = next(p for p in function.params[1:] if mentions(first, p.name))
+        record(frame, given, second, Ignored.REPLACED, hops)
 
 
 def _tell_unread(
@@ -129,27 +131,17 @@ def _handed_on(frame: Frame) -> Iterator[Hop]:
     is called with one: `build(n, device="cuda")`."""
     for node in nodes_of(frame.body):
         if isinstance(node, ir.Call):
-            for name, given in _by_name(frame, node):
-                if isinstance(given, ir.Constant) and isinstance(given.value, str):
-                    device = string_value(frame, given.value).device
-                    if names_accelerator(device) and means("device", name, "parameter"):
-                        yield Hop(given, f"{device} is used here")
+            for name, given in by_parameter(_parameters(frame, node), node.args):
+                device = accelerator_spelled(frame, given.value)
+                if device is not None and means("device", name, "parameter"):
+                    yield Hop(given.value, f"{device} is used here")
 
 
-def _by_name(frame: Frame, node: ir.Call) -> Iterator[tuple[str, ir.Expr]]:
-    """The arguments of a call with the names of the parameters that take them, where these are
-    known."""
+def _parameters(frame: Frame, node: ir.Call) -> tuple[ir.Parameter, ...]:
+    """The parameters of what a call runs, where these are known."""
     value = frame.look_up(node.func.id) if isinstance(node.func, ir.Name) else None
     closure = value.data if value is not None else None
-    params = closure.node.params if isinstance(closure, Closure) else ()
-    names = [each.name for each in params if each.kind == "positional"]
-    for position, argument in enumerate(node.args):
-        if argument.star:
-            return
-        if argument.keyword is not None:
-            yield argument.keyword, argument.value
-        elif position < len(names):
-            yield names[position], argument.value
+    return closure.node.params if isinstance(closure, Closure) else ()
 
 
 def _returned(frame: Frame) -> Iterator[Hop]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.domain.devicestring import spells_device
+from devlint.flow.devices.named import accelerator_spelled
 from devlint.flow.domain.lattice import UNKNOWN, Device, Known
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import NOTHING, TENSORS
@@ -55,7 +55,7 @@ def _note_default(
     left: list[ir.Parameter],
 ) -> None:
     """A default that names an accelerator, where the caller could say which device it is."""
-    taken = next((each for each in left if _names_accelerator(each.default)), None)
+    taken = next((each for each in left if accelerator_spelled(frame, each.default)), None)
     row = "" if taken is None else means("a-device", taken.name, "parameter")
     if taken is None or not row or _asks_for_cuda(function.body):
         return
@@ -98,11 +98,6 @@ def _is_open(frame: Frame, device: Device) -> bool:
     """Whether a device is one, and isn't known to be an accelerator."""
     device = frame.state.simplify(device)
     return device != UNKNOWN and not isinstance(device, Known)
-
-
-def _names_accelerator(node: ir.Expr | None) -> bool:
-    text = node.value if isinstance(node, ir.Constant) else None
-    return isinstance(text, str) and text not in ("cpu", "meta") and spells_device(text)
 
 
 def _asks_for_cuda(body: ir.Body) -> bool:

@@ -6,7 +6,7 @@ from devlint.flow.devices.dropped import note_unbound
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.devicestring import Misspelling, parse, spells_device
 from devlint.flow.domain.keys import DEVICE_ASKED
-from devlint.flow.domain.lattice import UNKNOWN, Device, Known
+from devlint.flow.domain.lattice import UNKNOWN, Device, Known, names_accelerator
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import Kind, Value
@@ -32,6 +32,13 @@ def string_value(frame: Frame, text: str, node: ir.Expr | None = None) -> Value:
     if text == "gloo":
         frame.world.backends.add(text)  # the file knows of a backend that takes tensors of the host
     return Value(Kind.STRING, data=text)
+
+
+def accelerator_spelled(frame: Frame, node: ir.Expr | None) -> Device | None:
+    """The accelerator that a string constant names, if it is one."""
+    text = node.value if isinstance(node, ir.Constant) else None
+    device = string_value(frame, text).device if isinstance(text, str) else UNKNOWN
+    return device if names_accelerator(device) else None
 
 
 def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:

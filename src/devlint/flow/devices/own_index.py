@@ -8,7 +8,7 @@ from devlint.flow.facts import OwnIndex
 from devlint.flow.syntax.imports import spelled
 from devlint.flow.syntax.processes import LOCAL_RANK, by_launcher
 from devlint.flow.syntax.reach import Place
-from devlint.flow.syntax.walk import names_assigned, nodes_of
+from devlint.flow.syntax.walk import inner_blocks, names_assigned, nodes_of
 from devlint.model import ir
 from devlint.model.trees import descendants, dotted_name, key, root_name
 from devlint.policy import means
@@ -71,9 +71,8 @@ def _before(body: ir.Body, statement: ir.Stmt) -> Iterator[ir.Stmt]:
     for index, each in enumerate(body):
         if statement in descendants(each):
             yield from body[:index]
-            if each is not statement:
-                for block in ("body", "orelse", "final"):
-                    yield from _before(getattr(each, block, ()), statement)
+            for block, _ in inner_blocks(each):
+                yield from _before(block, statement)
 
 
 def _binds_index(statement: ir.Stmt) -> ir.Name | None:

@@ -126,7 +126,7 @@ MOVES = frozenset(
 """The moves of which it is known where they go."""
 UNTIL_MOVED = frozenset((Sort.HYPOTHESIS, Sort.HOST_LOADER, Sort.HOST_DATA_SET))
 """Assumptions about where something is, which a move makes void."""
-ON_HOST = frozenset(
+SAYS_HOST = frozenset(
     (
         Sort.HOST_DATA, Sort.FILE, Sort.LOADED, Sort.GRAPH, Sort.ENCODED, Sort.HOST_GENERATOR,
         Sort.PRETRAINED, Sort.COPY, Sort.CONSTRUCTOR,

@@ -22,6 +22,16 @@ HOST_CHOSEN = "the host was asked for"
 """The key of a condition on a flag that asks for an accelerator and doesn't hold (`use_gpu`), or
 that asks for none (`no_cuda`)."""
 
+HINTS = frozenset((ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN))
+"""What is settled by custom, whatever the condition: said of whole branches, beside the condition
+that leads into them."""
+
+GENERAL = HINTS | {CUDA_AVAILABLE}
+"""Keys that mean the same in every file."""
+
+OF_PROCESSES = ("torch.distributed.is_available()", "torch.distributed.is_initialized()")
+"""Keys of conditions on the processes that work together: they say nothing of devices."""
+
 CUDA_USED = "CUDA was used"
 """The key of what holds behind a call that raises where there is no CUDA (`torch.cuda.Stream()`),
 whether or not anybody has asked if there is."""

@@ -26,6 +26,7 @@ from devlint.flow.domain.keys import (
     ARGUMENTS_ON_HOST,
     CUDA_AVAILABLE,
     IS_NONE,
+    OF_PROCESSES,
     ON_HOST,
     Settled,
     is_local,
@@ -91,7 +92,7 @@ class Guarded:
             return last
         either = f"{', '.join(first)} or {last}"
         keys = sorted(conditions(self))
-        if all(key.endswith(".is_available()") for key in keys):
+        if all(key.endswith(".is_available()") and key not in OF_PROCESSES for key in keys):
             return f"{either}, as available"
         return f"{either}, depending on {' and '.join(map(_worded, keys))}"
 
@@ -118,7 +119,7 @@ THE_MODULE = Symbol("self.device", "the device of the module", described=True)
 
 
 def conditions(device: Device) -> frozenset[str]:
-    """The keys that a device hangs on."""
+    """The keys of the conditions on which a device depends."""
     if isinstance(device, Guarded):
         return conditions(device.yes) | conditions(device.no) | {device.key}
     return frozenset()

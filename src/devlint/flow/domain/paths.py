@@ -76,13 +76,15 @@ def path_value(text: str, given: bool = False) -> Value:
 
 
 def asks_class(node: ir.Expr, name: str) -> str:
-    """The key of the condition that something is an object of a class."""
-    return f"isinstance({ir.render(node)}, {name})"
+    """The key of the condition that something is an object of a class; "" of what has no name."""
+    path = identity(node)
+    return path and f"isinstance({path}, {name})"
 
 
 def asks_attribute(node: ir.Expr, name: str) -> str:
-    """The key of the condition that something has an attribute."""
-    return f'hasattr({ir.render(node)}, "{name}")'
+    """The key of the condition that something has an attribute; "" of what has no name."""
+    path = identity(node)
+    return path and f'hasattr({path}, "{name}")'
 
 
 def as_device(value: Value) -> Device:

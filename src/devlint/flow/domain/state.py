@@ -10,7 +10,7 @@ from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known, given
 from devlint.flow.domain.paths import Ref, identity
 from devlint.flow.domain.value_joins import join_held
-from devlint.flow.domain.values import NOTHING, Value
+from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.model import ir
 
 
@@ -115,6 +115,10 @@ class Heap(dict[Ref, Object]):
 
 WAITED = "waited"
 MASKED = "waited for a mask"
+Asked = Mapping[str, Value | None]
+"""The names and paths that a test has asked about; what an attribute was, None for a name."""
+ANOTHER = Value(Kind.UNKNOWN, data="bound anew")
+"""Stands for a name that has been bound since."""
 NO_COPIES: Mapping[Hashable, bool] = MappingProxyType({})
 
 
@@ -122,14 +126,15 @@ class State:
     """The abstract state. Branches work on forks; nothing else shares one.
 
     `env` are names, `paths` what was written to attributes and items of values that aren't known
-    (`args.device`), `heap` the objects, `known` the conditions that are settled, `default` where
-    tensors are made that nobody places, `copies` the copies to the host that were begun and not
+    (`args.device`), `heap` the objects, `known` the conditions that are settled, `asked` what those
+    were asked of that a test has settled, as it was then, `default` where tensors are made that
+    nobody places, `copies` the copies to the host that were begun and not
     waited for, and whether they may still be under way, `busy` what an accelerator was given to do
     since the clock was read: None for nothing, `WAITED` where the program has waited since,
     `MASKED` where it has, and may go backward through what it has waited for.
     """
 
-    __slots__ = ("alive", "busy", "copies", "default", "env", "heap", "known", "paths")
+    __slots__ = ("alive", "asked", "busy", "copies", "default", "env", "heap", "known", "paths")
 
     def __init__(
         self,
@@ -142,6 +147,7 @@ class State:
         self.env = {} if env is None else env
         self.heap = heap if isinstance(heap, Heap) else Heap(heap or {}, heap or ())
         self.known = {} if known is None else known
+        self.asked: dict[str, Asked] = {}
         self.default = default
         self.paths = {} if paths is None else paths
         self.copies: Mapping[Hashable, bool] = NO_COPIES
@@ -153,6 +159,8 @@ class State:
         other = State(self.env.copy(), self.heap.fork(), self.known.copy(), self.default)
         if self.paths:
             other.paths = self.paths.copy()
+        if self.asked:
+            other.asked = self.asked.copy()
         other.alive = self.alive
         other.copies, other.busy = self.copies, self.busy
         return other
@@ -177,10 +185,19 @@ class State:
         """Bind a name; what was known of `name.attr` goes with the old value. `is_same`: it stands
         for what has gone by that name already."""
         self.env[name] = value
-        if self.paths and not is_same:
+        if is_same:
+            return
+        self.answer_anew(name)
+        if self.paths:
             below = (f"{name}.", f"{name}[")
             for path in [path for path in self.paths if path.startswith(below)]:
                 del self.paths[path]
+
+    def answer_anew(self, path: str) -> None:
+        """What a test has settled of a name or an attribute says nothing of what it is now."""
+        for key, parts in self.asked.items():
+            if path in parts:
+                self.asked[key] = {**parts, path: ANOTHER}
 
     def narrow(self, node: ir.Expr, value: Value) -> None:
         """What an expression names is found to be this value: it was so before."""

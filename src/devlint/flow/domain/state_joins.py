@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.keys import asks_type, stands_in
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol, choose, join
 from devlint.flow.domain.paths import Path, Ref
-from devlint.flow.domain.state import MASKED, WAITED, Object, State
+from devlint.flow.domain.state import ANOTHER, MASKED, WAITED, Asked, Object, State
 from devlint.flow.domain.value_joins import (
-    NAMED,
     both,
     join_held,
     join_kept,
@@ -19,7 +18,7 @@ from devlint.flow.domain.value_joins import (
     join_unlike,
     join_values,
 )
-from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Value
+from devlint.flow.domain.values import MADE, NAMED, NOTHING, TENSORS, Kind, Value
 from devlint.model import ir
 from devlint.policy import means
 
@@ -115,6 +114,7 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
             if path in b.paths
         }
     joined.known = {k: v for k, v in a.known.items() if b.known.get(k) is v}
+    joined.asked = _join_asked(joined.known, a.asked, b.asked)
     joined.copies = _join_copies(a.copies, b.copies)
     joined.busy = _join_work(a.busy, b.busy)
     return joined
@@ -160,6 +160,23 @@ def _names_place(value: Value) -> bool:
     return value.kind is Kind.UNKNOWN and isinstance(value.data, Path)
 
 
+def _join_asked(
+    known: Iterable[str], a: Mapping[str, Asked], b: Mapping[str, Asked]
+) -> dict[str, Asked]:
+    """Of what the known conditions were asked on both paths; what one of these has bound since has
+    changed."""
+    joined: dict[str, Asked] = {}
+    for key in known if a or b else ():
+        ours, theirs = a.get(key), b.get(key)
+        if ours is None or theirs is None or ours == theirs:
+            if found := ours or theirs:
+                joined[key] = found
+        else:
+            differ = [path for path in theirs if ours.get(path) is not theirs[path]]
+            joined[key] = {**ours, **dict.fromkeys(differ, ANOTHER)}
+    return joined
+
+
 def _join_copies(a: Mapping[Hashable, bool], b: Mapping[Hashable, bool]) -> Mapping[Hashable, bool]:
     """A copy is under way where no path on which it was begun has waited for it."""
     if a is b or not b:
@@ -176,7 +193,7 @@ def _with_joined_objects(state: State, ref: Ref, a: Object, b: Object, key: str 
         if theirs is not None and ours.kind is theirs.kind and ours.data != theirs.data:
             joined = _join_bindings(state, ours, theirs, key)
             if joined.data is not None:
-                found = found.with_entry(name, joined)
+                found = replace(found, entries={**found.entries, name: joined})
     return found
 
 

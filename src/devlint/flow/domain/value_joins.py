@@ -8,6 +8,7 @@ from devlint.flow.domain.derivation import Sort, Step, shown, steps
 from devlint.flow.domain.keys import (
     IS_NONE,
     LONGEST,
+    OF_PROCESSES,
     Settled,
     asks_type,
     is_about_devices,
@@ -30,6 +31,7 @@ from devlint.flow.domain.traits import REGISTERED, Fixed, Trait
 from devlint.flow.domain.values import (
     MADE,
     MOST_OPTIONS,
+    NAMED,
     NONE,
     NOTHING,
     SHAPED,
@@ -47,9 +49,6 @@ from devlint.model.trees import descendants, last_name
 
 _ASK_ELSE = frozenset(("type", "isinstance", "is_tensor", "hasattr"))
 """Functions that are asked what an argument is."""
-
-NAMED = (Kind.DEVICE, Kind.STRING)
-"""The kinds that name a device."""
 
 
 def join_values(a: Value, b: Value, key: str | None = None) -> Value:
@@ -228,7 +227,8 @@ def join_placed(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Va
             if _is_made_apart(fresh, other) and not is_about_devices(free):
                 return fresh.but(device=choose(free, a.device, b.device), data=None, trait=None)
         if key is not None:
-            return join_values(a, b, key).but(trait=Trait.GUARDED)
+            joined = join_values(a, b, key)
+            return joined if key in OF_PROCESSES else joined.but(trait=Trait.GUARDED)
     return join_kept(a, b, key)
 
 

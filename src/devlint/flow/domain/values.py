@@ -65,6 +65,8 @@ class Kind(Enum):
 DEFINED = (Kind.LIBRARY, Kind.FUNCTION, Kind.CLASS)
 """What imports and definitions bind: that is taken to stay, also where a function declares its name
 `global` or `nonlocal`."""
+NAMED = (Kind.DEVICE, Kind.STRING)
+"""The kinds that name a device."""
 TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 """The kinds that stand for a tensor, proved or as good as, or for what is as likely a module."""
 

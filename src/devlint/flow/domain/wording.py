@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.flow.domain.derivation import ON_HOST, Sort, Step, shown, steps
+from devlint.flow.domain.derivation import SAYS_HOST, Sort, Step, shown, steps
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded
 from devlint.model import ir
 from devlint.model.reports import Hop
@@ -38,7 +38,7 @@ def place_of(device: Device, last: Step | None) -> str:
 
 def _device(step: Step) -> str:
     """Where something is from a step on; "" where the step leaves it where it was."""
-    if step.sort in ON_HOST:
+    if step.sort in SAYS_HOST:
         return str(CPU)
     if step.device == UNKNOWN and step.sort is not Sort.MOVE_UNKNOWN:
         return ""

@@ -8,7 +8,7 @@ from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.lattice import CPU, CUDA, UNKNOWN, Device, Guarded, Known, choose
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Fixed, Fixing
-from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
+from devlint.flow.domain.values import NAMED, NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects.use import Use, device_argument
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Bound
@@ -36,7 +36,7 @@ def from_pretrained(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> V
     mapped = args.keyword("device_map")
     if mapped is not None and mapped[1].kind is not Kind.NONE:
         device = mapped[1].device  # the whole model is there, and nothing moves its inputs
-        if mapped[1].kind not in (Kind.STRING, Kind.DEVICE):
+        if mapped[1].kind not in NAMED:
             return NOTHING
         if not isinstance(device, (Known, Guarded)):
             return NOTHING

@@ -11,7 +11,7 @@ from devlint.flow.domain.lattice import CPU, CUDA, UNKNOWN, Device, Known, leave
 from devlint.flow.domain.paths import Owned, as_device
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import CHOICES, Trait
-from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Origin, Value
+from devlint.flow.domain.values import NAMED, NONE, NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import frameworks
 from devlint.flow.effects.collectives import collective, init_process_group
 from devlint.flow.effects.creation import is_handed_default, on_default, on_device
@@ -116,7 +116,7 @@ def _is_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 def _load(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """What was saved may be anything, but all tensors in it are where `map_location` says."""
     given = args.find(row.device)
-    if given is not None and given[1].kind in (Kind.STRING, Kind.DEVICE):
+    if given is not None and given[1].kind in NAMED:
         device = use_device(frame, *given, via="map_location")
         sort = Sort.PRETRAINED if device == CPU else Sort.PRETRAINED_NAMED
         told = Step(sort, node, device=device)

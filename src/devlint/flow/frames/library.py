@@ -6,12 +6,7 @@ import builtins
 from collections.abc import Iterable
 from functools import lru_cache
 
-from devlint.flow.domain.keys import (
-    ACCELERATOR_CHOSEN,
-    CUDA_AVAILABLE,
-    DEVICE_ASKED,
-    HOST_CHOSEN,
-)
+from devlint.flow.domain.keys import CUDA_AVAILABLE, GENERAL
 from devlint.flow.domain.lattice import Device, Symbol, conditions, symbols
 from devlint.flow.domain.paths import Path, path_value
 from devlint.flow.domain.values import Condition, Kind, Value
@@ -116,15 +111,11 @@ def _held(frame: Frame, name: str, attr: str) -> Value | None:
     return None if found is None else found.entries.get(attr)
 
 
-_GENERAL = (CUDA_AVAILABLE, ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN)
-"""Keys that mean the same in every file."""
-
-
 def _general_condition(found: Condition) -> Condition:
     """What a stored condition means in every file."""
-    key = found.key if found.key is not None and found.key[0] in _GENERAL else None
+    key = found.key if found.key is not None and found.key[0] in GENERAL else None
     true, false = (
-        tuple(each for each in side if each[0] in _GENERAL) for side in (found.true, found.false)
+        tuple(each for each in side if each[0] in GENERAL) for side in (found.true, found.false)
     )
     return Condition(key, true, false)
 

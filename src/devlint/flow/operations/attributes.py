@@ -11,6 +11,7 @@ from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import (
     HOST_TENSOR,
     MOST_OPTIONS,
+    NAMED,
     NOTHING,
     PROVED,
     TENSORS,
@@ -311,7 +312,7 @@ def _property(frame: Frame, base: Value, node: ir.Attribute) -> Value:
     """What a property computes. What stands for nothing known, or for a device that only a run
     knows, has its identity."""
     value = protocols.answer(frame, node, base, node.attr)
-    names = value.kind in (Kind.DEVICE, Kind.STRING)
+    names = value.kind in NAMED
     named = names and isinstance(value.device, (Known, Guarded))
     if named or value.kind in _HAVE_PLACES:
         return value

@@ -80,6 +80,7 @@ def store(
         if registered and value.kind is Kind.TENSOR:
             value = value.but(trait=Trait.BUFFER)
         holds = value.kind in (Kind.MODULE, Kind.TENSOR) or value.kind.is_container
+        frame.state.answer_anew(identity(node))
         if frame.state.paths:
             frame.state.paths.pop(identity(node), None)
         if isinstance(base.data, frozenset):  # whichever of several it is, that one has it now
