@@ -12,7 +12,7 @@ import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project
 
 from devlint.config.configuration import Configuration
-from devlint.flow.calls import callers
+from devlint.flow.bodies import occasions
 from devlint.flow.frames import world
 from devlint.flow.frames.files import File
 from devlint.lint import check
@@ -141,14 +141,14 @@ def test_calls_of_methods_are_searched_once_in_a_file(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched = 0
-    search = callers._asked_by_constructors
+    search = occasions._asked_by_constructors
 
     def count(file: File) -> set[str]:
         nonlocal searched
         searched += 1
         return search(file)
 
-    monkeypatch.setattr(callers, "_asked_by_constructors", count)
+    monkeypatch.setattr(occasions, "_asked_by_constructors", count)
     part = (
         "class M{0}(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "    def reset(self, x):\n        return x\n"

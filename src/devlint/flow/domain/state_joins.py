@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Mapping
 from dataclasses import replace
 
 from devlint.flow.domain.derivation import shown
@@ -161,12 +161,12 @@ def _names_place(value: Value) -> bool:
 
 
 def _join_asked(
-    known: Iterable[str], a: Mapping[str, Asked], b: Mapping[str, Asked]
+    known: Container[str], a: Mapping[str, Asked], b: Mapping[str, Asked]
 ) -> dict[str, Asked]:
     """Of what the known conditions were asked on both paths; what one of these has bound since has
     changed."""
     joined: dict[str, Asked] = {}
-    for key in known if a or b else ():
+    for key in filter(known.__contains__, {**a, **b} if a or b else ()):
         ours, theirs = a.get(key), b.get(key)
         if ours is None or theirs is None or ours == theirs:
             if found := ours or theirs:

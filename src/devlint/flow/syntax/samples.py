@@ -5,40 +5,49 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.syntax.walk import nodes_of
+from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.trees import called, last_name, one_or_several
+from devlint.model.trees import last_name
 from devlint.policy import means
 
 
-def of_samples(body: ir.Body) -> set[str]:
-    """The last words of the functions and classes that make batches and change samples, by all that
-    a file says."""
-    return set[str]().union(*map(_of_scope, _scopes(body)))
+class Samples:
+    """What the statements of one scope say of it."""
 
+    __slots__ = ("_composed", "_found", "_lists")
 
-def _of_scope(scope: ir.Body) -> set[str]:
-    """The same of one scope, by its calls (`collate_fn=self.pad`, `Compose([Pad(8), flip])`,
-    `Compose(Pad(8))`, `steps.append(Flip())`, `compose.transforms.append(Flip())`) and the lists
-    that it binds."""
-    found, composed = set[str](), set[str]()
-    lists: dict[str, set[str]] = {}
-    for node in nodes_of(scope):
+    def __init__(self) -> None:
+        self._found: set[str] = set()
+        self._composed: set[str] = set()
+        self._lists: dict[str, set[str]] = {}
+
+    def see(self, node: ir.Node) -> None:
+        """Look at a call (`collate_fn=self.pad`, `Compose([Pad(8), flip])`, `Compose(Pad(8))`,
+        `steps.append(Flip())`, `compose.transforms.append(Flip())`) or at a list that is bound."""
         match node:
             case ir.Call(func=func, args=args):
-                found.update(last_name(a.value) for a in args if a.keyword == "collate_fn")
+                for argument in args:
+                    if argument.keyword == "collate_fn":
+                        self._found.add(last_name(argument.value))
                 if means("composes", last_name(func), "function"):
-                    found.update(*(_made(each.value) for each in args))
-                    composed.update(last_name(each.value) for each in args[:1])
+                    for argument in args:
+                        self._found |= _made(argument.value)
+                    self._composed.update(last_name(each.value) for each in args[:1])
                 elif isinstance(func, ir.Attribute) and func.attr in _ADDING and args:
-                    to, made = func.value, _made(args[-1].value)
-                    if isinstance(to, ir.Name):
-                        lists.setdefault(to.id, set()).update(made)
-                    elif isinstance(to, ir.Attribute) and to.attr == "transforms":
-                        found |= made  # the list that `Compose` keeps
-            case ir.Assign(targets=(ir.Name(id=name),), value=ir.Display() as value):
-                lists.setdefault(name, set()).update(_made(value))
-    return found.union(*(lists.get(name, ()) for name in composed)) - {""}
+                    self._add(func.value, args[-1].value)
+            case ir.Assign(targets=(ir.Name() as target,), value=ir.Display() as value):
+                self._add(target, value)
+
+    def _add(self, target: ir.Expr, value: ir.Expr) -> None:
+        if isinstance(target, ir.Name):
+            self._lists.setdefault(target.id, set()).update(_made(value))
+        elif isinstance(target, ir.Attribute) and target.attr == "transforms":
+            self._found |= _made(value)  # the list that `Compose` keeps
+
+    def names(self) -> set[str]:
+        """The last words of the functions and classes that were seen."""
+        parts = (self._lists.get(name, set()) for name in self._composed)
+        return self._found.union(*parts) - {""}
 
 
 _ADDING = ("append", "extend", "insert")
@@ -46,7 +55,20 @@ _ADDING = ("append", "extend", "insert")
 
 def _made(node: ir.Expr) -> set[str]:
     """`Pad`, of `Pad(8)` and of `[t.Pad(8)]`; a function that is named itself, of `[pad]`."""
-    return {last_name(called(each)) for each in one_or_several(node)}
+    items = node.items if isinstance(node, ir.Display) else (node,)
+    return {last_name(each.func if isinstance(each, ir.Call) else each) for each in items}
+
+
+def of_samples(body: ir.Body) -> set[str]:
+    """What makes batches and changes samples, by all that a file says."""
+    found: set[str] = set()
+    for scope in _scopes(body):
+        samples = Samples()
+        for statement in scope:
+            for node in descendants(statement):
+                samples.see(node)
+        found |= samples.names()
+    return found
 
 
 def _scopes(body: ir.Body) -> Iterator[ir.Body]:

@@ -142,7 +142,7 @@ def defaults_to_none(parameter: ir.Parameter | None) -> bool:
 def is_static(function: ir.Function | ir.Lambda) -> bool:
     """Whether it is a method that gets no object: `@staticmethod`."""
     decorators = function.decorators if isinstance(function, ir.Function) else ()
-    return any(dotted_name(each) == "staticmethod" for each in decorators)
+    return bool(decorators) and any(dotted_name(each) == "staticmethod" for each in decorators)
 
 
 def docstring(function: ir.Function) -> str:
