@@ -19,7 +19,7 @@ _SIGNS = re.compile(
     "|".join((
         r"torch", r"lightning", r"accelerate", r"timm", r"cuda", r"\.to\(", r"\.cpu\(",
         r"\.numpy\(", r"\.device\b", r"get_device", r"register_buffer", r"load_url",
-        r"load_state_dict_from_url", r"__main__",
+        r"load_state_dict_from_url", r"__main__", r"--[\w-]*(?:device|gpu)",
     )).encode(),
     re.IGNORECASE,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol, collection_of
 from devlint.flow.domain.paths import Path, given_tensor, path_value, place_of_path
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
+from devlint.flow.domain.values import NOTHING, Kind, Origin, Value, as_loaded, as_tensor
 from devlint.flow.facts import Role
 from devlint.flow.frames import fields
 from devlint.flow.frames.files import ClassInfo
@@ -48,7 +48,10 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
     ):
         return value  # one of the two is a slip, and the name is what the body goes by
     if _is_tensor(name):
-        return given_tensor(value.data, Sort.ANNOTATION, node)
+        if value.trait is Trait.PERHAPS:
+            return as_tensor(value)
+        loaded = as_loaded(value)
+        return given_tensor(value.data, Sort.ANNOTATION, node) if loaded is value else loaded
     if name == "torch.device":
         return Value(Kind.DEVICE, Symbol(text, text) if text else UNKNOWN, trait=Trait.ANNOTATED)
     if name == "builtins.str":

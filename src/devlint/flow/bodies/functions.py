@@ -18,8 +18,8 @@ from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import before, required, starts_on_cuda
 from devlint.flow.devices import ignored
 from devlint.flow.domain.derivation import Sort
-from devlint.flow.domain.keys import IS_NONE, is_local, roots
-from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, conditions, given, join
+from devlint.flow.domain.keys import IS_NONE, is_local, of_callee, roots
+from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, choose
 from devlint.flow.domain.paths import Path, Ref, given_tensor
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.traits import Trait
@@ -128,7 +128,7 @@ def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
         return returns.elements(frame, node, inner), inner, []
     left = left_behind(frame.state.heap, inner.state.heap, value)
     if hidden := call.hidden(frame):
-        value = _of_other_names(inner, value, left, hidden)
+        value = _of_other_names(inner, closure.qualname, value, left, hidden)
     for ref in left:
         frame.state.heap[ref] = inner.state.heap[ref]
     frame.state.default, frame.state.copies = inner.state.default, inner.state.copies
@@ -138,17 +138,20 @@ def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
     return _of_call(value, node), inner, left
 
 
-def _of_other_names(inner: Frame, value: Value, left: list[Ref], hidden: frozenset[str]) -> Value:
+def _of_other_names(
+    inner: Frame, qualname: str, value: Value, left: list[Ref], hidden: frozenset[str]
+) -> Value:
     """What a function gives, and leaves behind, where that hangs on conditions which are settled
     for its call by the same words: there they are about something else."""
 
     def place(device: Device) -> Device:
-        for key in sorted(conditions(device) & hidden):
-            device = join(given(device, key, True), given(device, key, False))
-        return device
+        if not isinstance(device, Guarded):
+            return device
+        key = of_callee(device.key, qualname) if device.key in hidden else device.key
+        return choose(key, place(device.yes), place(device.no))
 
     def named(value: Value) -> Value:
-        return value.but(device=place(value.device)) if conditions(value.device) else value
+        return value.but(device=place(value.device)) if isinstance(value.device, Guarded) else value
 
     for ref in left:
         found = inner.state.heap[ref].mapped(named)

@@ -14,7 +14,7 @@ from devlint.flow.conditions.settled import settled
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value, as_loaded
+from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import frameworks
 from devlint.flow.effects.host import tell_read
 from devlint.flow.effects.moves import METHODS
@@ -55,9 +55,7 @@ def _assign(frame: Frame, node: ir.Assign) -> None:
         return
     value = frame.evaluate(node.value)
     if node.annotation is not None and value.kind is Kind.UNKNOWN:
-        said = annotated(frame, node.annotation, value)
-        loaded = value.trait is Trait.LOADED and said.kind is Kind.TENSOR
-        value = as_loaded(value) if loaded else said
+        value = annotated(frame, node.annotation, value)
     if value.kind is Kind.UNKNOWN and _unpacks_size(frame, node):
         value = Value(Kind.UNKNOWN, trait=Trait.SHAPE)
     for target in node.targets:

@@ -54,14 +54,14 @@ ALL_ON_HOST = "whatever a run decides" + ON_HOST
 """The condition that every place which only a run can tell is the host."""
 
 
-LOCAL = " in "
-"""Stands in the names that functions of other files bind, those too that have returned."""
-
-
 Literal = tuple[str, bool]
 """A condition, and whether it holds."""
 Settled = tuple[Literal, ...]
-_AND, _IS = "\x1f", "\x1e"
+LOCAL = "\x1d"
+"""Stands in the names that functions of other files bind, those too that have returned; behind it
+stands the function."""
+_AND, _IS, _CALLED = "\x1f", "\x1e", "\x1c"
+"""No source has these."""
 
 
 def all_of(literals: Iterable[Literal]) -> str:
@@ -82,13 +82,26 @@ def is_local(key: str) -> bool:
     return LOCAL in key
 
 
+def of_callee(key: str, function: str) -> str:
+    """The key of a condition in a function, for who has called that: the same words mean something
+    else there."""
+    if parts := parts_of(key):
+        return all_of((of_callee(part, function), holds) for part, holds in parts)
+    return f"{key}{_CALLED}{function}"
+
+
+def shown(text: str, before: str = " in ") -> str:
+    """What a key or a path says, in words."""
+    return text.replace(LOCAL, before).replace(_CALLED, before)
+
+
 @lru_cache(maxsize=4096)
 def roots(key: str) -> frozenset[str]:
     """The names of the values that a condition is about, by the words in it; none of one on a
     place, or on what a run is for."""
     if parts := parts_of(key):
         return frozenset().union(*(roots(part) for part, _ in parts))
-    if key in _OF_NO_NAME or key.endswith(ON_HOST) or is_local(key):
+    if key in _OF_NO_NAME or key.endswith(ON_HOST) or is_local(key) or _CALLED in key:
         return frozenset()
     words = key.removesuffix(HAS_LENGTH).replace("'", '"').split('"')[::2]
     text = "".join(each if each in "_." or each.isalnum() else " " for each in " ".join(words))

@@ -32,6 +32,7 @@ from devlint.flow.domain.keys import (
     is_local,
     is_stored,
     parts_of,
+    shown,
     stands_in,
 )
 
@@ -72,7 +73,7 @@ class Symbol:
         return not self.described and not is_local(self.key)
 
     def __str__(self) -> str:
-        return f"`{self.label}`" if self.is_spelled else self.label
+        return f"`{self.label}`" if self.is_spelled else shown(self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,8 @@ class Guarded:
 def _worded(key: str) -> str:
     """A condition in the words of a message."""
     place = key.removesuffix(ON_HOST)
-    return f"`{key}`" if place == key else f"whether `{place}`{ON_HOST}"
+    place = shown(place, "` in `")
+    return f"whether `{place}`{ON_HOST}" if key.endswith(ON_HOST) else f"`{place}`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,8 @@ def _sent(node: ir.Node, function: ir.Node | None) -> Iterator[tuple[ir.Expr, ir
             return
     if not isinstance(test, ir.Attribute) or test.attr != "is_cuda" or asks_more:
         return
-    if _is_moved(value, test.value) or (_names_cuda(value) and _is_device(target, function)):
+    kept = isinstance(value, ir.Call) or _is_device(target, function)
+    if _is_moved(value, test.value) or (_names_cuda(value) and kept):
         yield test, value
 
 
