@@ -114,7 +114,7 @@ def clash(odd: Operand, partner: Operand, context: Context) -> bool:
         return False
     if _is_moved_to_meet(partner, odd):
         return False
-    if context.role is Role.DATA and not any(step.sort in MOVES for step in partner.steps):
+    if context.role is Role.DATA and not partner.is_moved:
         return False  # host code on purpose, that is given what nobody is seen to move
     if context.role is Role.MANAGED and any(o.origin is Origin.LOADED for o in pair):
         return False

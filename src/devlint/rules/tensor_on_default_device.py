@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import (
-    MOVES,
     THE_MODULE,
     AttributeWrite,
     Fact,
@@ -114,7 +113,7 @@ def _report(
 
 
 def _sentence(odd: Operand, partner: Operand, here: str) -> str:
-    named, followed = isinstance(odd.node, ir.Name), _follows_another(odd)
+    named, followed = isinstance(odd.node, ir.Name), odd.is_moved
     name = f"`{odd}`" if named and not followed and not odd.passed else "this tensor"
     found = difference(odd.device, partner.device)
     placed, when = where(odd, partner)
@@ -129,11 +128,6 @@ def _sentence(odd: Operand, partner: Operand, here: str) -> str:
         there = device_at(partner.device, found.when)
         return f"{made} meets `{partner}`, which may be {place(there)}"
     return f"{made} meets `{partner}`, which is {place(partner)}"
-
-
-def _follows_another(odd: Operand) -> bool:
-    """Whether it was taken to where the tensor is that was made without a device."""
-    return any(step.sort in MOVES for step in odd.steps)
 
 
 def _neighbour(call: ModuleCall) -> Operand | None:

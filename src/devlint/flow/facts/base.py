@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from devlint.flow.domain.derivation import Step, steps
+from devlint.flow.domain.derivation import MOVES, Step, steps
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.domain.wording import hops, place_of
@@ -95,6 +95,11 @@ class Operand:
     def steps(self) -> list[Step]:
         """How it came to be where it is, oldest step first; those too that users aren't shown."""
         return steps(self.value.trace)
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether a move is among these steps."""
+        return any(step.sort in MOVES for step in self.steps)
 
     @property
     def place(self) -> str:
