@@ -1201,3 +1201,78 @@ def test_tests_of_the_host_say_nothing_of_what_they_test(tree: Tree) -> None:
     """
     tree.write({"net.py": net, "test_net.py": tests})
     assert tree.lint("net.py") == ["DEV203:12"]
+
+
+@pytest.mark.parametrize(("moved", "is_elsewhere"), [("copied", True), ("student", False)])
+def test_a_device_that_is_asked_for_or_is_what_is_there(
+    tree: Tree, moved: str, is_elsewhere: bool
+) -> None:
+    teacher = """
+        import copy
+
+
+        class Teacher:
+            def __init__(self, student):
+                self.module = copy.deepcopy(student)
+
+            def __call__(self, x):
+                return self.module(x)
+    """
+    order = "teacher = Teacher(net)\n            net.to(device)"
+    other = "net.to(device)\n            teacher = Teacher(net)"
+    main = f"""
+        import torch
+        from torch import nn
+
+        from teacher import Teacher
+
+
+        def pick(name):
+            if name != "auto":
+                return torch.device(name)
+            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+        def main(x, name):
+            device = pick(name)
+            net = nn.Linear(3, 3)
+            {order if moved == "copied" else other}
+            return teacher(x.to(device)), net
+    """
+    tree.write({"teacher.py": teacher, "main.py": main})
+    assert tree.lint("main.py") == (["DEV208:19"] if is_elsewhere else [])
+
+
+def test_state_that_another_file_loads_before_the_move(tree: Tree) -> None:
+    restoring = """
+        import torch
+
+
+        def restore(path, net, optimizer):
+            saved = torch.load(path, map_location="cpu")
+            net.load_state_dict(saved["net"])
+            optimizer.load_state_dict(saved["optimizer"])
+    """
+    main = """
+        import torch
+        from torch import nn
+
+        from restoring import restore
+
+
+        def main(path, device):
+            net = nn.Linear(3, 3)
+            optimizer = torch.optim.Adam(net.parameters())
+            restore(path, net, optimizer)
+            net.to(device)
+            return net, optimizer
+
+
+        def other(path, device):
+            net = nn.Linear(3, 3).to(device)
+            optimizer = torch.optim.Adam(net.parameters())
+            restore(path, net, optimizer)
+            return net, optimizer
+    """
+    tree.write({"restoring.py": restoring, "main.py": main})
+    assert tree.lint("main.py") == ["DEV403:12"]

@@ -50,17 +50,31 @@ def module_left_behind(call: ModuleCall) -> Iterator[Report]:
 @rule("module-left-behind", on=StrayPart)
 def part_left_behind(stray: StrayPart) -> Iterator[Report]:
     """Report a layer that was put into a module after the module's move."""
-    module, made = stray.module, creation(stray.part)
+    module = stray.module
+    made = stray.part.node if stray.inside else creation(stray.part)
     if apart(stray.part, module, stray.context):
         yield Report(
             at=made,
-            message=f"`{module}` was moved before this became its `{stray.name}`: it is "
+            message=f"`{module}` was moved before this became {_named(stray)}: {_left(stray)} is "
             f"{place(stray.part)}, the rest {place(module)}",
             because=distinct((*module.trace, *stray.part.trace, Hop(stray.node, "called here"))),
             fix=_with_the_rest(made, module),
-            help=f"move `{module}` after the last change, or move `{module}.{stray.name}` as well",
+            help=f"move `{module}` after the last change, or move {_whole(stray)} as well",
             confidence=confidence(stray.part.device, module.device),
+            root=made,
         )
+
+
+def _named(stray: StrayPart) -> str:
+    return f"its `{stray.name}`" if stray.name else "a part of it"
+
+
+def _left(stray: StrayPart) -> str:
+    return f"its `{stray.inside}`" if stray.inside else "it"
+
+
+def _whole(stray: StrayPart) -> str:
+    return f"`{stray.module}.{stray.name}`" if stray.name else "that part"
 
 
 def _sentence(module: Operand, given: Operand) -> str:

@@ -41,7 +41,8 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
     if not parameters and not any(holds_something(frame, each) for each in held):
         return  # there is nothing to move
     statement, operand = stores[0]
-    if parameters and all(map(is_part, _shown(operand.node))):
+    shown = _shown(operand.node)
+    if parameters and shown and all(map(is_part, shown)):
         return  # the module registers parameters that are its attributes
     if not (
         _is_hidden(info, operand.node)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from devlint.flow.conditions.answered import answered
 from devlint.flow.conditions.cuda_proofs import counted, counts_devices, of_count, proves_cuda
 from devlint.flow.conditions.hints import by_name, is_one_of
-from devlint.flow.conditions.predicates import meaning
+from devlint.flow.conditions.predicates import meaning, paths_in, spelled_out
 from devlint.flow.conditions.same_place import host_key, of_host
 from devlint.flow.domain.keys import (
     ARGUMENTS_ON_HOST,
@@ -157,6 +157,8 @@ def key_of(frame: Frame, node: ir.Expr) -> Literal | None:
         case ir.Compare(op=">", left=left, right=ir.Constant(value=0)) if _is_truth(frame, left):
             return key_of(frame, left)
     key = _remembered(frame, node, _words)
+    if key is None and (paths := paths_in(frame, node)):
+        key = _words(frame, spelled_out(node, paths), paths.values())
     if key is not None and _found_out(frame, node):
         return local_name(frame, key[0]), key[1]
     return key
@@ -178,9 +180,10 @@ def parting(frame: Frame, node: ir.Expr) -> Literal | None:
     return key_of(frame, node) or host_key(frame, node)
 
 
-def _words(frame: Frame, node: ir.Expr) -> Literal | None:
-    """The key of a condition as it is written, where that means the same at each look at it."""
-    if not _is_stable(frame, node):
+def _words(frame: Frame, node: ir.Expr, paths: Collection[str] = ()) -> Literal | None:
+    """The key of a condition as it is written, where that means the same at each look at it; with
+    `paths`, which do, in the place of names."""
+    if not _is_stable(frame, node, paths):
         return None
     text = ir.render(node, 200)
     if len(text) > LONGEST or any(map(_asks_place, descendants(node))):
@@ -242,20 +245,20 @@ def _absent_argument(frame: Frame, name: str) -> str | None:
     return name
 
 
-def _is_stable(frame: Frame, node: ir.Expr) -> bool:
-    """Whether an expression names parameters, constants and attributes only. What the running
-    function binds itself may differ next time."""
+def _is_stable(frame: Frame, node: ir.Expr, paths: Collection[str]) -> bool:
+    """Whether an expression names parameters, constants, `paths` and attributes only. What the
+    running function binds itself may differ next time."""
     match node:
         case ir.Constant():
             return True
         case ir.Name(id=name):
-            return not frame.binds(name)
+            return name in paths or not frame.binds(name)
         case ir.Attribute(value=value):
-            return _is_stable(frame, value)
+            return _is_stable(frame, value, paths)
         case ir.Subscript(value=value, index=ir.Constant()):
-            return _is_stable(frame, value)
+            return _is_stable(frame, value, paths)
         case ir.Compare(left=left, right=right):
-            return _is_stable(frame, left) and _is_stable(frame, right)
+            return _is_stable(frame, left, paths) and _is_stable(frame, right, paths)
     return False
 
 

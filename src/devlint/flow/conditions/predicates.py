@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import Kind
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
-from devlint.flow.syntax.walk import first_parameter
+from devlint.flow.syntax.walk import first_parameter, names_in
 from devlint.model import ir
 from devlint.model.trees import descendants
 
@@ -81,6 +83,24 @@ def _returned(function: ir.Function) -> ir.Expr | None:
 
 def _also(first: ir.Expr | None, second: ir.Expr) -> ir.Expr:
     return second if first is None else ir.Boolean("and", first, second)
+
+
+def paths_in(frame: Frame, node: ir.Expr) -> dict[str, str]:
+    """The names in a condition that the running function has bound to a part of something else,
+    each with the path of that: `cfg` and `self.cfg`, behind `cfg = self.cfg`."""
+    bound = {name: frame.look_up(name) for name in names_in(node) if frame.binds(name)}
+    return {
+        name: value.data.text
+        for name, value in bound.items()
+        if value is not None and isinstance(value.data, Path) and value.data.is_dotted
+    }
+
+
+def spelled_out(node: ir.Expr, paths: Mapping[str, str]) -> ir.Expr:
+    """A condition with paths in the place of names."""
+    for name, path in paths.items():
+        node = _renamed(node, name, path)
+    return node
 
 
 def _renamed(node: Any, name: str, by: str) -> Any:

@@ -141,6 +141,11 @@ def stands_in(key: str) -> bool:
     return key.endswith(IS_NONE) or asks_type(key)
 
 
+def asks_for_accelerator(key: str) -> bool:
+    """Whether a condition asks if an accelerator is there."""
+    return key.endswith(".is_available()") and key not in OF_PROCESSES
+
+
 def asks_for_host(text: str) -> bool:
     """Whether a condition is a flag that asks for the CPU."""
     return bool(means("host-flag", text, "condition"))

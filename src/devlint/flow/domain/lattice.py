@@ -26,9 +26,9 @@ from devlint.flow.domain.keys import (
     ARGUMENTS_ON_HOST,
     CUDA_AVAILABLE,
     IS_NONE,
-    OF_PROCESSES,
     ON_HOST,
     Settled,
+    asks_for_accelerator,
     is_local,
     is_stored,
     parts_of,
@@ -93,7 +93,7 @@ class Guarded:
             return last
         either = f"{', '.join(first)} or {last}"
         keys = sorted(conditions(self))
-        if all(key.endswith(".is_available()") and key not in OF_PROCESSES for key in keys):
+        if all(map(asks_for_accelerator, keys)):
             return f"{either}, as available"
         return f"{either}, depending on {' and '.join(map(_worded, keys))}"
 

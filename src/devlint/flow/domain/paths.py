@@ -34,6 +34,11 @@ class Path:
         """The name at its front."""
         return self.text.partition(".")[0].partition("[")[0]
 
+    @property
+    def is_dotted(self) -> bool:
+        """Whether it is made of names alone: the same thing wherever it is spelled so."""
+        return all(map(str.isidentifier, self.text.split(".")))
+
 
 @dataclass(frozen=True, slots=True)
 class Remembered(Path):

@@ -185,6 +185,11 @@ def _child(frame: Frame, node: ir.Call, module: Value) -> Value:
     return Value(Kind.MODULE, data=ref)
 
 
+def _submodule(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`model.get_submodule(path)`"""
+    return NOTHING if args.receiver is None else _child(frame, node, args.receiver[1])
+
+
 def _state_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """A dict of tensors that are where the module is; they know nothing of gradients."""
     if args.receiver is None:
@@ -295,6 +300,7 @@ OVERLAYS: Mapping[str, Overlay] = {
     "size": _size,
     "sparse_tensor": _sparse_tensor,
     "state_dict": _state_dict,
+    "submodule": _submodule,
     "tensor_type": _tensor_type,
     "to_tensor": _gives(_TO_TENSOR),
 }

@@ -16,6 +16,7 @@ from devlint.flow.frames.fields import declared
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value
+from devlint.flow.modules.placement import add_part
 from devlint.flow.operations.attributes import dict_of
 from devlint.model import ir
 from devlint.torchapi.effects import Row
@@ -50,6 +51,8 @@ def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
     if found is not None and target is not None and name is not None and value is not None:
         if isinstance(name[1].data, str):
             frame.update(target[1], found.with_entry(name[1].data, value[1]))
+        elif target[1].kind is Kind.MODULE and value[1].kind is Kind.MODULE:
+            add_part(frame, target[1], value[1])
         elif target[1].kind is Kind.INSTANCE:
             any_of_them = dict.fromkeys(found.entries, NOTHING)
             frame.update(target[1], replace(found, entries=any_of_them))

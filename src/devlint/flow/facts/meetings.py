@@ -52,13 +52,16 @@ class ModuleCall(Fact):
 class StrayPart(Fact):
     """A module is called that was moved before one of its parts was put in.
 
-    `name` is that of the part within the module, with dots; the node of `part` is the call.
+    `name` is that of the part within the module, with dots; "" where it isn't known.
     """
 
     node: ir.Call
     module: Operand
     name: str
     part: Operand
+    inside: str = ""
+    """What in the part is on the CPU, where not all of it is: `part` is that, at the node of the
+    whole part."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Container
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devlint.flow.domain.keys import LOCAL, is_local
+from devlint.flow.domain.keys import LOCAL, asks_for_accelerator, is_local
 from devlint.flow.domain.lattice import conditions, only_host, symbols
 from devlint.flow.facts import (
     AttributeRead,
@@ -80,9 +80,9 @@ def _on_purpose(frame: Frame, fact: Fact) -> bool:
 
 def _is_its_own(fact: Fact) -> bool:
     """Whether a place hangs on what the functions themselves found out, or on several conditions
-    of their caller, which may leave no other choice."""
+    of their caller, besides what is there, which may leave no other choice."""
     return hangs_on_finding(fact) or any(
-        len(conditions(each.device)) > 1
+        sum(not asks_for_accelerator(key) for key in conditions(each.device)) > 1
         or any(is_local(symbol.key) for symbol in symbols(each.device))
         for each in _operands(fact)
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.differences import difference
-from devlint.flow.domain.lattice import UNKNOWN, Device, Known, Symbol, only_host
+from devlint.flow.domain.lattice import UNKNOWN, Device, Known, Symbol, leaves, only_host
 from devlint.flow.domain.paths import Owned, Ref
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
@@ -34,11 +34,12 @@ def build(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     made = Object(
         source=row.name,
         items=tuple(Value(Kind.MODULE, data=ref) for ref in owners),
+        entries=_since(BUILT),
         stateless=_is_stateless(row, args),
         trace=told,
     )
     value = Value(Kind.OPTIMIZER, data=frame.allocate(node, made))
-    if owners and not frame.is_guest:  # what another file does isn't told of
+    if owners:
         _replace_others(frame, made)
         frame.world.optimizers.add(value.data)
         if row.state == BUILT:
@@ -80,9 +81,9 @@ def method(frame: Frame, node: ir.Call, attr: str, base: Value) -> Value:
     found = frame.object(base)
     if found is None or attr in _HARMLESS:
         return NOTHING
-    if attr == "load_state_dict" and not frame.is_guest:
+    if attr == "load_state_dict":
         _settle(frame, base, found, node, LOADED)
-    elif attr == "step" and not frame.is_guest:
+    elif attr == "step":
         _step(frame, node, base, found)
     else:
         forget_optimizer(frame, base)
@@ -94,8 +95,12 @@ def _settle(frame: Frame, base: Value, found: Object, node: ir.Call, why: str) -
     drop_left(frame, base)
     place = UNKNOWN if found.stateless else _place(frame, found)
     told = Step(_SORTS[why], node, device=place)
-    reason = {"reason": Value(Kind.STRING, data=why)}
-    frame.update(base, replace(found, device=place, trace=told, entries=reason))
+    frame.update(base, replace(found, device=place, trace=told, entries=_since(why)))
+
+
+def _since(why: str) -> dict[str, Value]:
+    """What keeps why its state is where it is."""
+    return {"reason": Value(Kind.STRING, data=why)}
 
 
 def _step(frame: Frame, node: ir.Call, base: Value, found: Object) -> None:
@@ -108,8 +113,7 @@ def _step(frame: Frame, node: ir.Call, base: Value, found: Object) -> None:
     elif _reason(found) == STEPPED or found.device == UNKNOWN:
         _settle(frame, base, found, node, STEPPED)
     else:
-        stepped = {"reason": Value(Kind.STRING, data=STEPPED)}
-        frame.update(base, replace(found, entries=stepped))
+        frame.update(base, replace(found, entries=_since(STEPPED)))
 
 
 # --- a module moves ----------------------------------------------------------------------------
@@ -141,14 +145,16 @@ def _reason(found: Object) -> str:
     reason = found.entries.get("reason")
     if reason is None or found.trace is None:
         return ""
-    if reason.data is not None:
-        return str(reason.data)
+    if isinstance(reason.data, str):
+        return reason.data
     return next((why for why, sort in _SORTS.items() if found.trace.sort is sort), BUILT)
 
 
 def _leaves(state: Device, parameters: Device) -> bool:
-    """State on the host, and parameters that aren't: the other way round is the end of training."""
-    return only_host(state) and difference(state, parameters) is not None
+    """State on the host, on each path that has any, and parameters that aren't: the other way round
+    is the end of training."""
+    known = [place for place in leaves(state) if place != UNKNOWN]
+    return all(map(only_host, known)) and difference(state, parameters) is not None
 
 
 def _makes_new_parameters(was: Device, place: Device, method: str) -> bool:

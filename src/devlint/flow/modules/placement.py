@@ -70,6 +70,18 @@ def outermost(ref: object) -> object:
     return ref
 
 
+def add_part(frame: Frame, module: Value, part: Value) -> None:
+    """Put a module anywhere into another one: nobody knows under which name."""
+    for ref in module.data if isinstance(module.data, frozenset) else (module.data,):
+        whole = outermost(ref)
+        found = frame.state.heap.get(whole)
+        if found is not None:
+            frame.state.heap[whole] = found.with_entry(ANYWHERE, part)
+
+
+ANYWHERE = ""
+"""The name of a part of a module whose name isn't known."""
+
 CHILD = "child"
 """What stands before the reference of a module in the reference of a part of it."""
 

@@ -36,6 +36,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.near import with_near
 from devlint.flow.frames.protocols import sets_up_again
 from devlint.flow.frames.record import Meeting
+from devlint.flow.modules.placement import is_registered
 from devlint.flow.modules.stale import note_meeting
 from devlint.flow.operations import batches, coverage
 from devlint.flow.operations.lookups import may_index
@@ -243,24 +244,35 @@ def call_parts(frame: Frame, node: ir.Call, module: Given) -> None:
     if caller.origin is not Origin.MOVED or caller.guarded or caller.device == UNKNOWN:
         return
     if difference(caller.device, CPU) is not None:
-        for name, value in _parts(frame, module[1], _DEEPEST_PART):
-            made = frame.operand(node, value)
-            if made.origin is Origin.DEFAULT and only_host(made.device):
-                frame.record(StrayPart(node, frame.context(), caller, name, made))
+        for name, part, inside in _stray_parts(frame, node, module[1], _DEEPEST_PART):
+            frame.record(StrayPart(node, frame.context(), caller, name, part, inside))
 
 
 _DEEPEST_PART = 3
 
 
-def _parts(frame: Frame, module: Value, depth: int) -> Iterator[tuple[str, Value]]:
-    """The parts of a module that hold something, by their names."""
+def _stray_parts(
+    frame: Frame, node: ir.Call, module: Value, depth: int
+) -> Iterator[tuple[str, Operand, str]]:
+    """The parts of a module that were made on the CPU and are there, by their names: modules,
+    parameters and buffers. One that was given others, which are elsewhere, has a part of its own
+    there, which comes last."""
     found = frame.object(module)
     for name, held in found.entries.items() if found is not None and depth else ():
         inner = frame.object(held) if held.kind is Kind.MODULE else None
-        if inner is not None and not inner.stateless:
-            yield name, held
-            for rest, part in _parts(frame, held, depth - 1):
-                yield f"{name}.{rest}", part
+        if not is_registered(held) and (inner is None or inner.stateless):
+            continue
+        part = frame.operand(node, held)
+        if part.origin in MADE and only_host(part.device):
+            yield name, part, ""
+            continue
+        for rest, own, inside in _stray_parts(frame, node, held, depth - 1):
+            made_by = held.data[0] if isinstance(held.data, tuple) else None
+            is_mixed = part.device == UNKNOWN and not part.is_moved
+            if is_mixed and frame.class_of(held) is not None and isinstance(made_by, ir.Call):
+                yield name, replace(own, node=made_by), rest
+                break
+            yield f"{name}.{rest}".strip("."), own, inside
 
 
 def _flat(frame: Frame, inputs: list[Given]) -> Iterator[Given]:

@@ -205,7 +205,7 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
     """`base[index]`, read."""
     if base.trait is Trait.PERHAPS and index.kind in TENSORS:
         base = as_tensor(base)
-    elif _keeps_dimensions(index):
+    elif _keeps_dimensions(index) or _is_of_dimensions(node.index):
         base = as_loaded(base)
     if arrivals.watches(frame):
         arrivals.by_index(frame, base, index_parts(frame, node.index, index))
@@ -271,6 +271,16 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
 def _keeps_dimensions(index: Value) -> bool:
     """Whether it is a tensor, and none that may be a number."""
     return index.kind in TENSORS and index.trait not in ELEMENTS and index.scalar is not True
+
+
+def _is_of_dimensions(node: ir.Expr) -> bool:
+    """Whether an index is one that tensors and arrays take alone: `x[None]`, `x[..., 0]`,
+    `x[:, 0]`."""
+    parts = node.items if isinstance(node, ir.Display) and node.kind == "tuple" else (node,)
+    whole = any(isinstance(each, ir.Slice) for each in parts) and len(parts) > 1
+    return whole or any(
+        isinstance(each, ir.Constant) and each.value in (None, ...) for each in parts
+    )
 
 
 def _was_number(node: ir.Subscript, base: Value) -> bool:
