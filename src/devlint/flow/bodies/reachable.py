@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from devlint.flow.calls.applied import Partial
 from devlint.flow.domain.mixtures import Empty, Mixed, Several
 from devlint.flow.domain.paths import Owned, Ref
 from devlint.flow.domain.state import Heap
 from devlint.flow.domain.values import Batch, OneOf, Value
-from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.arguments import Arguments, Partial
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 
 HOLDERS = (Bound, Owned, Batch, OneOf, Partial, Arguments, Several, Mixed, Empty)

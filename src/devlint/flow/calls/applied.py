@@ -4,7 +4,7 @@ those that run a module on an example; and functions of which a condition choose
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 from devlint.flow.domain.lattice import only_host
@@ -12,22 +12,13 @@ from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import End, join_ends
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, OneOf, Value
-from devlint.flow.frames.arguments import Arguments, Given, fits
+from devlint.flow.frames.arguments import Arguments, Given, Partial, fits
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations.containers import lazily
 from devlint.flow.operations.unpacking import element_of
 from devlint.model import ir
 from devlint.torchapi.effects import Arg
-
-
-@dataclass(frozen=True, slots=True)
-class Partial:
-    """What `functools.partial` gives: a function, and the arguments that it has got so far."""
-
-    node: ir.Expr
-    function: Value
-    args: Arguments
 
 
 def partial(args: Arguments) -> Value:

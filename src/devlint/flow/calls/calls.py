@@ -31,7 +31,8 @@ from devlint.flow.effects.collectives import note_option
 from devlint.flow.effects.host import tell_copied_elsewhere
 from devlint.flow.effects.model_overlays import encoded, encoding
 from devlint.flow.facts import AttributeRead, Comparison, Revealed
-from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.arguments import Arguments, Given, Partial
+from devlint.flow.frames.contents import with_items
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, is_builtin, library_value
@@ -132,7 +133,7 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         shown = args.all[0]
         frame.record(Revealed(node, frame.context(), frame.operand(shown[0].value, shown[1])))
         return NOTHING
-    if isinstance(data, applied.Partial):
+    if isinstance(data, Partial):
         return applied.complete(frame, node, data, args)
     if isinstance(data, fields.Fields):
         return fields.make(frame, node, data, args)
@@ -187,6 +188,9 @@ def _call_method(
             return attributes.dict_of(frame, node, base)
         if attr == "_replace":
             return fields.replaced(frame, node, base, args)
+        if attr in containers.OF_DICTS:
+            base = with_items(frame, base)
+            kind = base.kind
     if kind.is_container or _is_dict_of_modules(frame, base, attr):
         return containers.method(frame, node, attr, base, args)
     if kind is Kind.NDARRAY:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.contents import ITEMS
 from devlint.flow.frames.fields import declared, is_written
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 
 
@@ -27,6 +29,28 @@ def fill(frame: Frame, made: Value, info: ClassInfo, args: Arguments) -> None:
         given = _defaults(info, names) | given
     items = _in_order(names, given) if "typing.NamedTuple" in info.library_bases() else None
     frame.update(made, replace(found, items=items, entries={**found.entries, **given}))
+
+
+def items(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> dict[str, Value]:
+    """What an object of a class of dicts holds besides its attributes: its items, of which none is
+    there yet, or nobody knows which."""
+    if not _DICTS.intersection(info.library_bases()) or info.method("__getitem__"):
+        return {}
+    init = info.method("__init__")
+    given = args.all if init is None else [*filter(_gives_items, nodes_of(init[1].body))]
+    made = Object() if given or info.method("__setitem__") else Object(items=())
+    return {ITEMS: Value(Kind.DICT, data=frame.allocate((node, ITEMS), made))}
+
+
+def _gives_items(node: ir.Node) -> bool:
+    """`super().__init__(items)`, `dict.__init__(self, items)`, `self.update(items)`"""
+    match node:
+        case ir.Call(func=ir.Attribute(attr="__init__" | "update"), args=args):
+            return bool(args)
+    return False
+
+
+_DICTS = frozenset(("builtins.dict", "collections.OrderedDict", "typing.Dict"))
 
 
 COPIES = ("dataclasses.replace", "copy.replace")

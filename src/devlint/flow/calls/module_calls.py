@@ -36,7 +36,8 @@ from devlint.policy import means
 def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
     """`Net(...)`: a new object, and its `__init__`."""
     kind = Kind.MODULE if info.is_module else Kind.INSTANCE
-    made = Value(kind, data=frame.allocate(node, Object(source=info)))
+    inside = {} if info.is_module else fields.items(frame, node, info, args)
+    made = Value(kind, data=frame.allocate(node, Object(source=info, entries=inside)))
     init = info.reached("__init__")
     if init is None:
         fields.fill(frame, made, info, args)

@@ -4,29 +4,46 @@ of several, with what stands under each key; or an object of the project."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import count
 
 from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.lattice import CPU
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
-from devlint.flow.frames.arguments import Arguments
-from devlint.flow.frames.files import Closure
+from devlint.flow.frames.arguments import Arguments, Partial
+from devlint.flow.frames.files import Bound, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.walk import is_static
 from devlint.model import ir
 
-Collate = tuple[Closure, tuple[Value, ...]]
-"""A function that puts samples together, and what it is given before all else."""
+
+@dataclass(frozen=True, slots=True)
+class Collate:
+    """A function of the project that puts samples together, and what it is given besides these:
+    before them, and by name."""
+
+    function: Closure
+    before: tuple[Value, ...] = ()
+    named: tuple[tuple[str, Value], ...] = ()
 
 
 def called(frame: Frame, value: Value) -> Collate | None:
-    """The function of the project that a call of a value runs, and what it is given before all
-    else."""
-    if isinstance(value.data, Closure):
-        return value.data, ()
+    """What a call of a `collate_fn` runs: a function, a method, an object of the project, or one of
+    these that has got some of its arguments."""
+    match value.data:
+        case Closure() as function:
+            return Collate(function)
+        case Bound(receiver=this, closure=Closure() as function):
+            return Collate(function, () if is_static(function.node) else (this,))
+        case Partial(function=inner, args=args) if not args.unpacked:
+            of = called(frame, inner)
+            before = tuple(value for _, value in args.positional())
+            named = tuple((name, value) for name, (_, value) in args.keywords().items())
+            return of and replace(of, before=(*of.before, *before), named=(*of.named, *named))
     info = frame.class_of(value)
     method = None if info is None else info.reached("__call__")
-    return None if method is None else (method, (value,))
+    return None if method is None else Collate(method, (value,))
 
 
 def batch_of(
@@ -38,7 +55,8 @@ def batch_of(
     if collate is not None:
         sample = Value(Kind.BATCH, CPU, origin=Origin.LOADED, trace=told)
         rows = Value(Kind.LIST, data=frame.allocate((node, "samples"), Object(element=sample)))
-        made = _run(frame, node, collate[0], *collate[1], rows)
+        given = (*collate.before, rows)
+        made = _run(frame, node, collate.function, *given, **dict(collate.named))
         if made.kind is Kind.INSTANCE and frame.class_of(made) is not None:
             return made
     elif not args.unpacked and args.keyword("collate_fn") is None:
@@ -53,10 +71,10 @@ def batch_of(
     return _put_together(frame, (node,), made, _stacked if collate is None else _given)
 
 
-def _run(frame: Frame, node: ir.Call, function: Closure, *given: Value) -> Value:
+def _run(frame: Frame, node: ir.Call, function: Closure, *given: Value, **named: Value) -> Value:
     """What a function gives; nothing is told of what it does."""
     with frame.silently():
-        return frame.world.invoke(frame, node, function, [*given], {})
+        return frame.world.invoke(frame, node, function, [*given], named)
 
 
 def _put_together(

@@ -40,11 +40,12 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
             device = UNKNOWN if away else device
     collate = args.keyword("collate_fn")
     collating = None if collate is None else collation.called(frame, collate[1])
-    if collate is not None and collate[1].kind not in _COLLATE and collating is None:
+    unseen = collate is not None and collating is None and collate[1].kind not in _COLLATE
+    if unseen or (collating is not None and _moves_samples(frame, collating)):
         device = UNKNOWN
     parts: dict[str, Value] = {}
     if kind is Kind.LOADER:
-        parts = _texts(frame, args) if collate is None else _lists(collate[1])
+        parts = _texts(frame, args) if collate is None else _lists(collating)
     told = Step(Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET, node)
     of = args.find((0, "dataset")) if kind is Kind.LOADER else None
     yields = kind is Kind.LOADER and device == CPU
@@ -77,10 +78,16 @@ def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
     return {} if method is None else dict.fromkeys(text_parts(method[1]), NOTHING)
 
 
-def _lists(collate: Value) -> dict[str, Value]:
+def _lists(collating: collation.Collate | None) -> dict[str, Value]:
     """What a function that puts batches together leaves in lists, by position or key."""
-    parts = list_parts(collate.data.node) if isinstance(collate.data, Closure) else ()
+    parts = () if collating is None else list_parts(collating.function.node)
     return dict.fromkeys(parts, Value(Kind.LIST))
+
+
+def _moves_samples(frame: Frame, collating: collation.Collate) -> bool:
+    """Whether what puts samples together may move them, or make them elsewhere."""
+    owners = filter(None, map(frame.class_of, collating.before))
+    return _closure_moves(collating.function) or any(map(_class_moves, owners))
 
 
 def _closure_moves(closure: Closure) -> bool:

@@ -17,15 +17,15 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value
 from devlint.flow.modules.placement import add_part
-from devlint.flow.operations.attributes import dict_of
+from devlint.flow.operations.attributes import dict_of, method_named
 from devlint.model import ir
 from devlint.torchapi.effects import Row
 
 
 def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """`getattr(self, "scale")`: what the object is known to hold by that name, and the function
-    that a library has by it. A default of the function around stands for all texts of its sort:
-    `window="hann_window"` for the names of windows."""
+    """`getattr(self, "scale")`: what the object is known to hold by that name, its method, and the
+    function that a library has by it. A default of the function around stands for all texts of its
+    sort: `window="hann_window"` for the names of windows."""
     given, name = args.find((0, "object")), args.find((1, "name"))
     if given is None or name is None:
         return NOTHING
@@ -41,6 +41,9 @@ def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
     found = frame.object(whole) if whole.kind in (Kind.MODULE, Kind.INSTANCE) else None
     if found is not None and text in found.entries:
         return found.entries[text]
+    method = method_named(frame, given[0], whole, text)
+    if method is not None:
+        return Value(Kind.METHOD, data=method)
     return Value(Kind.DTYPE, trait=Trait.ANNOTATED) if text == "dtype" else NOTHING
 
 

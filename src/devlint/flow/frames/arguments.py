@@ -142,3 +142,12 @@ def fits(params: tuple[ir.Parameter, ...], args: Arguments) -> bool:
         return False
     left = omitted(params, named, len(given))
     return all(each.default is not None or each.kind in ("*", "**") for each in left)
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What `functools.partial` gives: a function, and the arguments that it has got so far."""
+
+    node: ir.Expr
+    function: Value
+    args: Arguments

@@ -20,3 +20,13 @@ def contents(
         return
     for each in found.inside:
         yield from contents(frame, each, depth - 1, of_objects=of_objects)
+
+
+ITEMS = "[]"
+"""The name under which an object of a class of dicts holds its items."""
+
+
+def with_items(frame: Frame, base: Value) -> Value:
+    """The dict that holds the items of an object; the value itself where it holds none."""
+    found = frame.object(base) if base.kind is Kind.INSTANCE else None
+    return base if found is None else found.entries.get(ITEMS, base)

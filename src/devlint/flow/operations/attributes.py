@@ -255,15 +255,23 @@ def dict_of(frame: Frame, node: ir.Expr, value: Value, names: Iterable[str] | No
     return Value(Kind.DICT, data=frame.allocate(node, made))
 
 
+def method_named(frame: Frame, node: ir.Expr, base: Value, name: str) -> Bound | None:
+    """The method that an object of the project has by a name, which isn't that of a property."""
+    info = frame.class_of(base) if base.kind in (Kind.MODULE, Kind.INSTANCE) else None
+    closure = None if info is None else info.reached(name)
+    if info is None or closure is None or any(name in c.properties for c in info.lineage()):
+        return None
+    return Bound(base, node, closure=closure)
+
+
 def of_each(frame: Frame, node: ir.Expr, base: Value, name: str) -> Value | None:
     """The method of one of several objects, where the class of each has it."""
     bound: list[Bound] = []
     for each in frame.each(base):
-        info = frame.class_of(each)
-        closure = None if info is None else info.reached(name)
-        if info is None or closure is None or any(name in c.properties for c in info.lineage()):
+        method = method_named(frame, node, each, name)
+        if method is None:
             return None
-        bound.append(Bound(each, node, closure=closure))
+        bound.append(method)
     options = OneOf(tuple((each, ()) for each in bound))
     return Value(Kind.METHOD, data=options) if 1 < len(bound) <= MOST_OPTIONS else None
 

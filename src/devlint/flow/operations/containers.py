@@ -10,6 +10,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all, join_held, join_values
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.contents import with_items
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations.unpacking import element_of, known_items
 from devlint.model import ir
@@ -195,8 +196,15 @@ _METHODS: dict[str, _Method] = {
 }
 
 
+OF_DICTS = frozenset(
+    ("get", "pop", "popitem", "setdefault", "update", "keys", "values", "items", "clear")
+)
+"""The methods of dicts."""
+
+
 def store_item(frame: Frame, base: Value, index: Value, value: Value) -> None:
     """`base[index] = value` of a container, or of what a tokenizer gives."""
+    base = with_items(frame, base)
     found = frame.object(base)
     if found is None:
         return

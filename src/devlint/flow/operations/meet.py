@@ -260,7 +260,8 @@ def _stray_parts(
     found = frame.object(module)
     for name, held in found.entries.items() if found is not None and depth else ():
         inner = frame.object(held) if held.kind is Kind.MODULE else None
-        if not is_registered(held) and (inner is None or inner.stateless):
+        is_placed = is_registered(held) and not is_free(frame, held)
+        if not is_placed and (inner is None or inner.stateless):
             continue
         part = frame.operand(node, held)
         if part.origin in MADE and only_host(part.device):

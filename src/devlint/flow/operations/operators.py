@@ -20,6 +20,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.facts import Comparison
 from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given
+from devlint.flow.frames.contents import with_items
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, graphs, meet, siblings
 from devlint.flow.operations.unpacking import child_of
@@ -203,6 +204,7 @@ def _is_about_devices(frame: Frame, node: ir.Compare, left: Value, right: Value)
 
 def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Value:
     """`base[index]`, read."""
+    base = with_items(frame, base)
     if base.trait is Trait.PERHAPS and index.kind in TENSORS:
         base = as_tensor(base)
     elif _keeps_dimensions(index) or _is_of_dimensions(node.index):
