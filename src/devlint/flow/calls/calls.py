@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.flow.calls import applied, fields, unknown_calls
+from devlint.flow.calls import applied, fields, hooks, unknown_calls
 from devlint.flow.calls.bound_calls import SAME_MODULE, call_bound, call_super
 from devlint.flow.calls.callers import remember_handing
 from devlint.flow.calls.function_calls import call_function, call_method, spread
@@ -172,6 +172,8 @@ def _call_method(
             tell_copied_elsewhere(frame, node, func.value)
     if attr == "pin_memory":
         pinning.method(frame, node, args)
+    if attr in hooks.REGISTERS:
+        hooks.note(frame, node, func, args)
     if base.trait is Trait.SUPER:
         return call_super(frame, node, func, base, args)
     if frame.function is not None and frame.tells:

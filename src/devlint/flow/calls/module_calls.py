@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.flow.calls import contracts, fields, outputs
+from devlint.flow.calls import contracts, fields, hooks, outputs
 from devlint.flow.calls.function_calls import REFUSED, call_function, refuses
 from devlint.flow.calls.judged import given_by, is_told, parts, told_by_call
 from devlint.flow.calls.module_inputs import is_given_device, may_hold_tensors
@@ -130,6 +130,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     inputs = _given(frame, value, found, args)
     if not managed:
         meet.call_parts(frame, node, (func, value))
+    hooks.run(frame, node, func, value)
     parted = is_parted(frame, value)
     if parted:
         place = UNKNOWN  # its parts are what its inputs meet

@@ -13,7 +13,7 @@ from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Value
 from devlint.flow.facts import Collective, Context, Fact, KeptDevice, Operand, WorkerUse
-from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.record import Record
@@ -59,6 +59,15 @@ class Heard(NamedTuple):
     brought: Brought
     passed: Set[Parameter]
     uses: Sequence[Use] = ()
+
+
+class Hook(NamedTuple):
+    """A function that a module calls, or a part of it; for each argument after the module, whether
+    it comes in a tuple."""
+
+    module: Ref
+    function: Given
+    in_tuples: tuple[bool, ...]
 
 
 @dataclass(slots=True)
@@ -217,6 +226,8 @@ class World:
     """The calls that start process groups, with the names of backends that they were seen to get;
     "" where they are given none."""
     collectives: list[Collective] = field(default_factory=list)
+    hooks: dict[tuple[ir.Call, tuple[ir.Node, ...]], Hook] = field(default_factory=dict)
+    """The hooks of modules, by the calls that register them."""
     pending: list[tuple[Closure, Frame, dict[str, bool]]] = field(default_factory=list)
     """Functions found on the way, to be run on their own after the frame that made them; and
     the conditions under which they were found."""
@@ -300,7 +311,7 @@ class World:
         return (
             len(self.facts), len(self.told_by_calls), len(self.optimizers), len(self.left),
             len(self.filled_by_hand), len(self.moved_batches), len(self.wraps),
-            len(self.collectives), len(self.pending),
+            len(self.collectives), len(self.pending), len(self.hooks),
         )  # fmt: skip
 
     def step(self, copied: int = 0) -> None:
