@@ -35,6 +35,7 @@ from devlint.flow.facts import (
     may_be_host,
     only_host,
     stands_in,
+    worded,
 )
 from devlint.model import ir
 from devlint.model.findings import Confidence
@@ -231,7 +232,7 @@ def where(odd: Operand, partner: Operand) -> tuple[str, str]:
     found, usual = difference(odd.device, partner.device), left_out(odd.device)
     if found is None or not fresh(odd) or not isinstance(usual, Guarded):
         return place(odd), ""
-    conditions = [f"{'when' if holds else 'unless'} `{key}`" for key, holds in found.when]
+    conditions = [f"{'when' if holds else 'unless'} {worded(key)}" for key, holds in found.when]
     return place(device_at(usual, found.when)), f" {' and '.join(conditions)}"
 
 

@@ -11,6 +11,7 @@ from devlint.flow.facts import (
     Operand,
     Role,
     difference,
+    worded,
 )
 from devlint.model.reports import Report
 from devlint.rules import rule
@@ -46,10 +47,10 @@ def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
         there, here = device_at(moved.device, found.when), device_at(other.device, found.when)
         if condition == CUDA_AVAILABLE and not holds and is_cuda(here):
             continue  # the bare "cuda" raises there by itself
-        clause = "when" if holds else "unless"
+        clause = f"{'when' if holds else 'unless'} {worded(condition)}"
         yield Report(
             at=other.node,
-            message=f"`{other}` is on {here} but `{moved}` is on {there} {clause} `{condition}`",
+            message=f"`{other}` is on {here} but `{moved}` is on {there} {clause}",
             because=(*moved.trace, *other.trace),
             fix=move_from_the_start(other, moved, module=moved.kind is Kind.MODULE),
             root=root(other),

@@ -95,14 +95,18 @@ class Guarded:
         keys = sorted(conditions(self))
         if all(map(asks_for_accelerator, keys)):
             return f"{either}, as available"
-        return f"{either}, depending on {' and '.join(map(_worded, keys))}"
+        return f"{either}, depending on {' and '.join(map(_asked, keys))}"
 
 
-def _worded(key: str) -> str:
-    """A condition in the words of a message."""
-    place = key.removesuffix(ON_HOST)
-    place = shown(place, "` in `")
-    return f"whether `{place}`{ON_HOST}" if key.endswith(ON_HOST) else f"`{place}`"
+def worded(key: str) -> str:
+    """A condition in the words of a message, behind "when" or "unless"."""
+    said = ON_HOST if key.endswith(ON_HOST) else ""
+    return f"`{shown(key.removesuffix(said), '` in `')}`{said}"
+
+
+def _asked(key: str) -> str:
+    """The same behind "depending on"."""
+    return f"whether {worded(key)}" if key.endswith(ON_HOST) else worded(key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from devlint.flow.domain.lattice import (
     may_be_accelerator,
     may_be_host,
     only_host,
+    worded,
 )
 from devlint.flow.domain.paths import identity
 from devlint.flow.domain.traits import NO_LEAVES, Fixed, Fixing, Trait
@@ -103,5 +104,5 @@ __all__ = [
     "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse", "Wrap",
     "asks_type", "chooses_host", "difference", "dtype_of_type", "identity", "is_chosen",
     "is_misspelled_flag", "is_type_of_cuda", "left_out", "may_be_accelerator", "may_be_host",
-    "names_submodule", "only_host", "place_of_type", "stands_in",
+    "names_submodule", "only_host", "place_of_type", "stands_in", "worded",
 ]  # fmt: skip
