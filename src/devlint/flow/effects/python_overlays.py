@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import count
+from itertools import chain, count
 
 from devlint.flow.conditions import implications, questions
 from devlint.flow.conditions.of_types import is_instance
@@ -13,7 +13,7 @@ from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.paths import Path, as_device, identity, path_value, place_of_path
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.value_joins import join_all
+from devlint.flow.domain.value_joins import join_all, join_held
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Origin, Value
 from devlint.flow.effects.reflection import REFLECTION
 from devlint.flow.effects.use import Overlay
@@ -21,7 +21,7 @@ from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, library_value
 from devlint.flow.operations import arrivals, unpacking
-from devlint.flow.operations.containers import lazily, pairs, rows
+from devlint.flow.operations.containers import lazily, pairs, reorder, rows
 from devlint.flow.operations.dimensions import note_length
 from devlint.flow.operations.unpacking import known_items
 from devlint.flow.operations.yielded import part_of_any
@@ -284,6 +284,29 @@ def _choice(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     return _yielded(frame, given[0] if given else None)
 
 
+def _chain(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`chain(a, b)` yields what each of these does, `chain.from_iterable(lists)` and
+    `chain(*lists)` what is in what that yields."""
+    parts: list[Value] = []
+    for argument, value in args.all:
+        several = argument.star or row.name.endswith("from_iterable")
+        known = known_items(frame, value) if several else (value,)
+        parts += known or [unpacking.element_of(frame, value)]
+    inside = [known_items(frame, each) for each in parts]
+    if all(inside):
+        return lazily(frame, node, Object(items=tuple(chain.from_iterable(inside))))
+    elements = [unpacking.element_of(frame, each) for each in parts]
+    return lazily(frame, node, Object(element=join_held(elements)))
+
+
+def _shuffle(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`random.shuffle(rows)`: the same things, in any order."""
+    given = args.find((0, "x"))
+    if given is not None and given[1].kind.is_container:
+        reorder(frame, given[1])
+    return NONE
+
+
 def _sum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`sum(losses)` is where each of them is."""
     element = _yielded(frame, args.find((0, "iterable")))
@@ -292,6 +315,7 @@ def _sum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     **REFLECTION,
+    "chain": _chain,
     "choice": _choice,
     "clock": lambda frame, node, row, args: arrivals.clock(frame, node),
     "copy": _copy,
@@ -312,6 +336,7 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "range": _range,
     "reversed": _iterate,
     "set": _iterate,
+    "shuffle": _shuffle,
     "sorted": _iterate,
     "str": _string,
     "sum": _sum,

@@ -104,18 +104,20 @@ def _pop(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argument
     if base.kind is Kind.DICT:
         remove(frame, base, NOTHING if given is None else given[1])
     else:
-        _reorder(frame, base, found)
+        reorder(frame, base)
     return value
 
 
 def _reordered(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
     """What stands where isn't known any more."""
-    _reorder(frame, base, found)
+    reorder(frame, base)
     return NONE
 
 
-def _reorder(frame: Frame, base: Value, found: Object) -> None:
-    if found.items is not None:
+def reorder(frame: Frame, base: Value) -> None:
+    """What a container holds is in any order from here on."""
+    found = frame.object(base)
+    if found is not None and found.items is not None:
         frame.update(base, replace(found, items=None, element=found.elements()))
 
 
@@ -125,7 +127,7 @@ def remove(frame: Frame, base: Value, index: Value) -> None:
     if found is None:
         return
     if base.kind is not Kind.DICT:
-        _reorder(frame, base, found)
+        reorder(frame, base)
     elif isinstance(index.data, str):
         frame.update(base, found.without((index.data,)))
     else:  # any of them
