@@ -12,7 +12,7 @@ from devlint.flow.domain.mixtures import put_together
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import join_objects
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.value_joins import join_all
+from devlint.flow.domain.value_joins import join_all, join_held
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import containers, unpacking
@@ -80,11 +80,14 @@ def comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     outside = frame.state
     frame.state = frame.fork(outside)
     source = frame.evaluate(node.clauses[0].iter)
-    items = unpacking.known_items(frame, source) if _is_plain(node) else ()
-    if unpacking.are_one_by_one(frame, items):
+    items = unpacking.known_items(frame, source)
+    if not unpacking.are_one_by_one(frame, items):
+        item = unpacking.element_of(frame, source)
+        made = Object(element=_of_item(frame, node, source, item))
+    elif _is_plain(node):
         made = _of_each(frame, node, items)
     else:
-        made = Object(element=_of_any(frame, node, source))
+        made = Object(element=join_held([_of_item(frame, node, source, item) for item in items]))
     inside, frame.state = frame.state, outside
     frame.state.copies, frame.state.busy = inside.copies, inside.busy
     for ref in inside.heap.written:
@@ -119,12 +122,15 @@ def _of_each(frame: Frame, node: ir.Comprehension, items: tuple[Value, ...]) -> 
     return Object(items=(), entries=dict(zip(names, values, strict=True)))
 
 
-def _of_any(frame: Frame, node: ir.Comprehension, source: Value) -> Value:
-    """What it makes of any item."""
+def _of_item(frame: Frame, node: ir.Comprehension, source: Value, item: Value) -> Value:
+    """What it makes of an item of its first source, and of any of the others."""
+    known = frame.state.known
+    frame.state.known = known.copy()
     for number, clause in enumerate(node.clauses):
         if number:
             source = frame.evaluate(clause.iter)
-        frame.world.store(frame, clause.target, unpacking.element_of(frame, source))
+            item = unpacking.element_of(frame, source)
+        frame.world.store(frame, clause.target, item)
         if source.trait is Trait.DEVICE_INDICES:
             frame.state.known[CUDA_AVAILABLE] = True
         for test in clause.tests:
@@ -132,4 +138,6 @@ def _of_any(frame: Frame, node: ir.Comprehension, source: Value) -> Value:
             narrow.assume(frame, test, True)
     if node.key is not None:
         frame.evaluate(node.key)
-    return frame.evaluate(node.element)
+    made = frame.evaluate(node.element)
+    frame.state.known = known
+    return made

@@ -102,6 +102,18 @@ def mapped(frame: Frame, node: ir.Call, args: Arguments) -> Value:
     return lazily(frame, node, found)
 
 
+def reduced(frame: Frame, node: ir.Call, args: Arguments) -> Value:
+    """`reduce(f, xs)` and `reduce(f, xs, start)` are what `f` gives of two of these."""
+    given = args.positional()
+    if args.unpacked or len(given) < 2:
+        return NOTHING
+    function, (source, values), *start = given
+    each = element_of(frame, values, source)
+    first = start[0] if start else (source, each)
+    passed = ((ir.Argument(node), value) for node, value in (first, (source, each)))
+    return _call(frame, node, function, Arguments(tuple(passed)))
+
+
 def _told_apart(frame: Frame, node: ir.Call, value: Value, at: int) -> Value:
     """What a library's function has made at this node, where the next call makes something else,
     and so does `map` itself."""

@@ -37,6 +37,8 @@ def call_library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Val
         return truth(frame, node, NOTHING)
     if name == "builtins.map":
         return applied.mapped(frame, node, args)
+    if name == "functools.reduce":
+        return applied.reduced(frame, node, args)
     if name == "torch.utils.checkpoint.checkpoint":
         return applied.checkpointed(frame, node, args)
     if name in applied.EXAMPLES:

@@ -99,6 +99,37 @@ def _zip(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     return lazily(frame, node, Object(element=Value(Kind.TUPLE, data=each_row)))
 
 
+def _tuples(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`product(a, b)`, `combinations(a, 2)`, `pairwise(a)`: tuples of what these yield."""
+    if args.unpacked:
+        return NOTHING
+    if row.name.endswith(".product") and args.keyword("repeat") is None:
+        held = Object(items=tuple(_yielded(frame, given) for given in args.positional()))
+    else:
+        held = Object(element=_yielded(frame, args.find((0, "iterable"))))
+    each = Value(Kind.TUPLE, data=frame.allocate((node, "row"), held))
+    return lazily(frame, node, Object(element=each))
+
+
+def _repeat(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`repeat(x, 3)`"""
+    given = args.find((0, "object"))
+    return NOTHING if given is None else lazily(frame, node, Object(element=given[1]))
+
+
+def _from_keys(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`dict.fromkeys(names, x)`: the same thing under each."""
+    names, given = args.find((0, "iterable")), args.find((1, "value"))
+    held = NONE if given is None else given[1]
+    known = () if names is None else known_items(frame, names[1])
+    texts = [each.data for each in known if isinstance(each.data, str)]
+    if texts and len(texts) == len(known):
+        made = Object(items=(), entries=dict.fromkeys(texts, held))
+    else:
+        made = Object(element=held)
+    return Value(Kind.DICT, data=frame.allocate(node, made))
+
+
 def _columns(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
     """What the columns hold that `zip(*rows)` makes of rows that are alike."""
     if args.count != 1 or args.all[0][0].star != "*":
@@ -325,6 +356,7 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "enumerate": _enumerate,
     "exec": _execute,
     "filter": _filter,
+    "fromkeys": _from_keys,
     "isinstance": _is_instance,
     "iter": _iterate,
     "iterate": _iterate,
@@ -334,6 +366,7 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "next": _next,
     "random": _random,
     "range": _range,
+    "repeat": _repeat,
     "reversed": _iterate,
     "set": _iterate,
     "shuffle": _shuffle,
@@ -341,5 +374,6 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "str": _string,
     "sum": _sum,
     "tuple": _iterate,
+    "tuples": _tuples,
     "zip": _zip,
 }

@@ -150,6 +150,8 @@ def _combined(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Va
     both = [o.elements() for o in (one, other) if o.items != ()]
     if node.op == "+" and one.items is not None and other.items is not None:
         found = Object(items=one.items + other.items)
+    elif left.kind is right.kind is Kind.DICT and other.items is not None:
+        found = one.with_entries(other.entries, other.unsure)
     else:
         together = put_together(both) or join_all(both)
         found = Object(element=together if right.kind is left.kind else NOTHING)
