@@ -1276,3 +1276,42 @@ def test_state_that_another_file_loads_before_the_move(tree: Tree) -> None:
     """
     tree.write({"restoring.py": restoring, "main.py": main})
     assert tree.lint("main.py") == ["DEV403:12"]
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        "self.blocks = [nn.Linear(3, 3) for _ in range(depth)]",
+        "self.blocks = []\n                for _ in range(depth):\n"
+        "                    self.blocks.append(nn.Linear(3, 3))",
+    ],
+)
+def test_a_list_of_modules_is_told_of_where_it_is(tree: Tree, fill: str) -> None:
+    net = f"""
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                {fill}
+
+            def forward(self, x):
+                for block in self.blocks:
+                    x = block(x)
+                return x
+    """
+    main = """
+        import torch
+
+        from net import Net
+
+
+        def main(x):
+            device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            net = Net(3).to(device)
+            return net(x.to(device))
+    """
+    tree.write({"net.py": net, "main.py": main})
+    assert [each.partition(":")[0] for each in tree.lint("net.py")] == ["DEV402"]
+    assert tree.lint("main.py") == []

@@ -11,7 +11,7 @@ from devlint import policy
 from devlint.config.rulebook import Page, pages
 from devlint.flow.contexts import FROM_OUTSIDE, withheld
 from devlint.flow.domain.derivation import MOVES, UNTIL_MOVED, Sort
-from devlint.flow.facts import Context, DeviceUse, Elsewhere, Fact, Move, Operand
+from devlint.flow.facts import Context, DeviceUse, Elsewhere, Fact, KeptModules, Move, Operand
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
@@ -235,7 +235,8 @@ def _told_of(plan: Plan, path: str) -> Mapping[Located, int]:
                     code = pages()[rule.name].code
                     for report, row in weighed(rule, fact, path, off, is_silent):
                         number = score(code, _derived(report, fact, ()).sorts)
-                        for node in () if row else (fact.node, *nodes_of(report)):
+                        made = fact.made if isinstance(fact, KeptModules) else ()
+                        for node in () if row else (fact.node, *made, *nodes_of(report)):
                             found[node] = max(number, found.get(node, 0))
         return found
 

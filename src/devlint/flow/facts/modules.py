@@ -82,6 +82,8 @@ class KeptModules(Fact):
     unfit: bool = False
     """No list or dict of torch.nn can stand in its place: it lacks a method that is called, or
     refuses a key."""
+    made: tuple[ir.Node, ...] = ()
+    """The calls that made what is in it."""
 
 
 @dataclass(frozen=True, slots=True)

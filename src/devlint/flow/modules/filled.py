@@ -56,10 +56,13 @@ def fact(info: ClassInfo, frame: Frame, name: str, found: Object) -> KeptModules
     shown = isinstance(operand.node, (ir.Display, ir.Mapping, ir.Comprehension))
     parameters = found.elements().kind is not Kind.MODULE
     container = "Dict" if operand.kind is Kind.DICT else "List"
+    steps = [value.trace for value in found.inside]
+    steps += [each.trace for value in found.inside for each in frame.objects(value)]
+    made = tuple(step.node for step in steps if step is not None)
     return KeptModules(
         statement, frame.context(), info.node.name, name, operand,
         operand.node if shown else None, parameters, frame.file.nn,
-        _is_unfit(info, name, f"{'Parameter' if parameters else 'Module'}{container}"),
+        _is_unfit(info, name, f"{'Parameter' if parameters else 'Module'}{container}"), made,
     )  # fmt: skip
 
 
