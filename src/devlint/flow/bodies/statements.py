@@ -24,7 +24,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, containers, meet, operators, stores, unpacking
 from devlint.flow.operations.siblings import beside_moved
 from devlint.model import ir
-from devlint.model.trees import words
+from devlint.model.trees import key, words
 from devlint.policy import means
 
 
@@ -42,18 +42,27 @@ def _evaluate(frame: Frame, node: ir.Evaluate) -> None:
     frame.discarded = node.value
     frame.evaluate(node.value)
     frame.discarded = before
-    if isinstance(node.value, ir.Attribute) and node.value.attr in METHODS and frame.tells:
-        base = frame.evaluate(node.value.value)
-        operand = frame.operand(node.value.value, base)
-        frame.record(BareReference(node.value, frame.context(), operand, node.value.attr))
+    _note_bare(frame, node.value)
     if isinstance(node.value, ir.Call) and names_backend_of_cuda(node.value):
         frame.state.known[CUDA_AVAILABLE] = True
+
+
+def _note_bare(frame: Frame, node: ir.Expr) -> None:
+    """Look at a method that is named and not called: does it move something?"""
+    if isinstance(node, ir.Attribute) and node.attr in METHODS and frame.tells:
+        operand = frame.operand(node.value, frame.evaluate(node.value))
+        frame.record(BareReference(node, frame.context(), operand, node.attr))
 
 
 def _assign(frame: Frame, node: ir.Assign) -> None:
     if node.value is None:
         return
     value = frame.evaluate(node.value)
+    match node:
+        case ir.Assign(targets=(target,), value=ir.Attribute(value=base)) if key(target) == key(
+            base
+        ):
+            _note_bare(frame, node.value)
     if node.annotation is not None and value.kind is Kind.UNKNOWN:
         value = annotated(frame, node.annotation, value)
     if value.kind is Kind.UNKNOWN and _unpacks_size(frame, node):

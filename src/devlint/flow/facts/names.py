@@ -44,7 +44,7 @@ class AttributeWrite(Fact):
 
 @dataclass(frozen=True, slots=True)
 class BareReference(Fact):
-    """`model.cuda` as a statement: the method is named and not called."""
+    """`model.cuda` as a statement, or `x = x.cuda`: the method is named and not called."""
 
     node: ir.Attribute
     receiver: Operand
