@@ -42,6 +42,7 @@ def module_left_behind(call: ModuleCall) -> Iterator[Report]:
             help=_help(module, given),
             level=Level.WARNING if argument else None,
             confidence=confidence(call.module.device, given.device),
+            cause=creation(module),
             root=creation(module),
         )
         return

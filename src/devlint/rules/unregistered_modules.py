@@ -27,6 +27,8 @@ def unregistered_modules(kept: KeptModules) -> Iterator[Report]:
         because=kept.value.trace,
         fix=_wrap(kept, wrapper),
         help=f"keep them in `{kept.nn or 'nn'}.{wrapper}`",
+        cause=next(iter(kept.made), None),
+        settles=True,
     )
 
 
