@@ -39,7 +39,7 @@ from devlint.flow.frames.library import followed, is_builtin, library_value
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.modules.constructed import Typed
 from devlint.flow.modules.placement import give_away
-from devlint.flow.operations import arrivals, attributes, batches, containers
+from devlint.flow.operations import arrivals, attributes, batches, containers, objects
 from devlint.flow.operations.operators import filled
 from devlint.flow.syntax.scan import TENSORS_ALONE_HAVE
 from devlint.flow.syntax.walk import first_parameter
@@ -125,7 +125,7 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     if kind is Kind.BOOL and isinstance(func, ir.Attribute) and func.attr == "is_cuda":
         return value
     if kind is Kind.INSTANCE:
-        several = attributes.of_each(frame, func, value, "__call__")
+        several = objects.of_each(frame, func, value, "__call__")
         if several is not None:
             return call_value(frame, node, func, several, args)
         return call_method(frame, node, frame.class_of(value), "__call__", args, value)
@@ -187,7 +187,7 @@ def _call_method(
             return _move(frame, node, func, base, args)
     if kind is Kind.INSTANCE and not _defines(frame, base, attr):
         if attr == "_asdict" and not args.all:
-            return attributes.dict_of(frame, node, base)
+            return objects.dict_of(frame, node, base)
         if attr == "_replace":
             return fields.replaced(frame, node, base, args)
         if attr in containers.OF_DICTS:

@@ -17,7 +17,7 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value
 from devlint.flow.modules.placement import add_part
-from devlint.flow.operations.attributes import dict_of, method_named
+from devlint.flow.operations.objects import dict_of, method_named
 from devlint.model import ir
 from devlint.torchapi.effects import Row
 

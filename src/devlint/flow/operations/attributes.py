@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Guarded, Known, Symbol
 from devlint.flow.domain.paths import Path, asks_attribute, identity, path_value
-from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import (
     HOST_TENSOR,
-    MOST_OPTIONS,
     NAMED,
     NOTHING,
     PROVED,
     TENSORS,
     Kind,
-    OneOf,
     Origin,
     Value,
 )
@@ -29,6 +24,7 @@ from devlint.flow.frames.library import followed, library_value, method_of, name
 from devlint.flow.modules.constructed import Typed, held
 from devlint.flow.modules.placement import forget_optimizer, held_place, parameter_at
 from devlint.flow.operations import graphs
+from devlint.flow.operations.objects import dict_of, of_each
 from devlint.flow.operations.own_device import (
     is_stateless,
     is_unseen,
@@ -241,39 +237,6 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if isinstance(node.value, ir.Name) and (base.trait is Trait.SELF or given):
         return path_value(f"{node.value.id}.{attr}", given)
     return NOTHING
-
-
-def dict_of(frame: Frame, node: ir.Expr, value: Value, names: Iterable[str] | None = None) -> Value:
-    """What an object holds, under these names or all: `vars(batch)`, `batch.__dict__`."""
-    found = frame.object(value)
-    if found is None or value.kind is not Kind.INSTANCE:
-        return NOTHING
-    entries = {
-        name: found.entries[name] for name in names or found.entries if name in found.entries
-    }
-    made = Object(items=() if entries else None, entries=entries)
-    return Value(Kind.DICT, data=frame.allocate(node, made))
-
-
-def method_named(frame: Frame, node: ir.Expr, base: Value, name: str) -> Bound | None:
-    """The method that an object of the project has by a name, which isn't that of a property."""
-    info = frame.class_of(base) if base.kind in (Kind.MODULE, Kind.INSTANCE) else None
-    closure = None if info is None else info.reached(name)
-    if info is None or closure is None or any(name in c.properties for c in info.lineage()):
-        return None
-    return Bound(base, node, closure=closure)
-
-
-def of_each(frame: Frame, node: ir.Expr, base: Value, name: str) -> Value | None:
-    """The method of one of several objects, where the class of each has it."""
-    bound: list[Bound] = []
-    for each in frame.each(base):
-        method = method_named(frame, node, each, name)
-        if method is None:
-            return None
-        bound.append(method)
-    options = OneOf(tuple((each, ()) for each in bound))
-    return Value(Kind.METHOD, data=options) if 1 < len(bound) <= MOST_OPTIONS else None
 
 
 def _identified(node: ir.Attribute, base: Value, value: Value) -> Value:

@@ -1,0 +1,44 @@
+"""What objects of the project hold and can do, by names that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import MOST_OPTIONS, NOTHING, Kind, OneOf, Value
+from devlint.flow.frames.files import Bound
+from devlint.flow.frames.frame import Frame
+from devlint.model import ir
+
+
+def dict_of(frame: Frame, node: ir.Expr, value: Value, names: Iterable[str] | None = None) -> Value:
+    """What an object holds, under these names or all: `vars(batch)`, `batch.__dict__`."""
+    found = frame.object(value)
+    if found is None or value.kind is not Kind.INSTANCE:
+        return NOTHING
+    entries = {
+        name: found.entries[name] for name in names or found.entries if name in found.entries
+    }
+    made = Object(items=() if entries else None, entries=entries)
+    return Value(Kind.DICT, data=frame.allocate(node, made))
+
+
+def method_named(frame: Frame, node: ir.Expr, base: Value, name: str) -> Bound | None:
+    """The method that an object of the project has by a name, which isn't that of a property."""
+    info = frame.class_of(base) if base.kind in (Kind.MODULE, Kind.INSTANCE) else None
+    closure = None if info is None else info.reached(name)
+    if info is None or closure is None or any(name in c.properties for c in info.lineage()):
+        return None
+    return Bound(base, node, closure=closure)
+
+
+def of_each(frame: Frame, node: ir.Expr, base: Value, name: str) -> Value | None:
+    """The method of one of several objects, where the class of each has it."""
+    bound: list[Bound] = []
+    for each in frame.each(base):
+        method = method_named(frame, node, each, name)
+        if method is None:
+            return None
+        bound.append(method)
+    options = OneOf(tuple((each, ()) for each in bound))
+    return Value(Kind.METHOD, data=options) if 1 < len(bound) <= MOST_OPTIONS else None
