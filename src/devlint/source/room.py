@@ -24,9 +24,25 @@ def with_room(function: Callable[[], T]) -> T:
     Raises what the function raises, also a `RecursionError` of the second call.
     """
     try:
-        return function()
+        return _in_one_piece(function)
     except RecursionError:
         return in_large_stack(function)
+
+
+def _in_one_piece(function: Callable[[], T]) -> T:
+    """The result of `function`, whose frames lie in one piece of memory as far as they can.
+
+    Python takes the memory of frames in pieces of 16 KiB, and gives one back as soon as the first
+    frame in it is left. A loop that calls from the last frame of a piece has the system map and
+    clear pages at each call: a sixth of the time of deep analyses went there. A piece is as large
+    as the frame that it is taken for needs, rounded up; what is left is for the frames above.
+    """
+    return function()
+
+
+_FRAME = 264 * 1024
+"""Bytes that the frame below pretends to need: Python takes 512 KiB for that."""
+_in_one_piece.__code__ = _in_one_piece.__code__.replace(co_stacksize=_FRAME // 8)
 
 
 def in_large_stack(function: Callable[[], T]) -> T:
