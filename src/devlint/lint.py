@@ -16,7 +16,7 @@ from devlint.config.selection import catalogue, codes_for, fixable, levels
 from devlint.config.settings import Settings
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.frames.coverage import Meetings
-from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
+from devlint.flow.frames.steps import MOST_STEPS, TooManyStepsError
 from devlint.flow.surroundings import Text
 from devlint.model.findings import LESS_CERTAIN, NOTHING_MEETS, Coverage, Finding, Level, Span
 from devlint.model.reports import Located, Report

@@ -1315,3 +1315,112 @@ def test_a_list_of_modules_is_told_of_where_it_is(tree: Tree, fill: str) -> None
     tree.write({"net.py": net, "main.py": main})
     assert [each.partition(":")[0] for each in tree.lint("net.py")] == ["DEV402"]
     assert tree.lint("main.py") == []
+
+
+# --- what the linted files of a project share ----------------------------------------------------
+
+HELPERS = """
+    import torch
+
+    def table(size):
+        rows = torch.zeros(size, 3)
+        return rows + 1
+
+    def fast(rows, deep):
+        if deep:
+            return fast(rows, False)
+        return rows.to("cuda:1")
+"""
+USES = """
+    import torch
+    from helpers import fast, table
+
+    x = table(4)
+    y = fast(x, {deep})
+    z = x + y
+"""
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The functions that run inside of calls, by their names."""
+    seen: list[str] = []
+    run = functions._run_here
+
+    def counted(frame: Any, call: Any) -> Any:
+        seen.append(call.closure.name)
+        return run(frame, call)
+
+    monkeypatch.setattr(functions, "_run_here", counted)
+    return seen
+
+
+def test_a_function_of_another_file_runs_once_for_all(tree: Tree, runs: list[str]) -> None:
+    uses = {f"{name}.py": USES.format(deep=False) for name in "abc"}
+    tree.write({"helpers.py": HELPERS, **uses})
+    assert [tree.lint(name) for name in uses] == [["DEV202:7"]] * 3
+    assert runs == ["table", "fast"]
+
+
+def test_one_that_calls_itself_runs_for_each(tree: Tree, runs: list[str]) -> None:
+    tree.write({"helpers.py": HELPERS, "a.py": USES.format(deep=True)})
+    tree.write({"b.py": USES.format(deep=True)})
+    assert tree.lint("a.py") == tree.lint("b.py")
+    assert runs.count("table") == 1
+    assert runs.count("fast") > 1
+
+
+def test_what_is_shared_hangs_on_all_files_behind_it(tree: Tree) -> None:
+    placing = "import torch\ndef place(x):\n    return x.to({device!r})\n"
+    middle = "from placing import place\ndef placed(x):\n    return place(x)\n"
+    use = "import torch\nfrom middle import placed\nx = torch.ones(2)\ny = x + placed(x)\n"
+    tree.write({"placing.py": placing.format(device="cuda:1"), "middle.py": middle})
+    tree.write({"a.py": use, "b.py": use})
+    assert tree.lint("a.py") == ["DEV202:4"]
+    first, then = ({p for p in tree.consulted(f"{n}.py") if p[0] != n} for n in "ab")
+    assert then == first >= {"placing.py", "middle.py"}
+    tree.write({"placing.py": placing.format(device="cpu") + "# and more\n"})
+    assert tree.lint("b.py") == []
+    assert tree.lint("a.py") == []
+
+
+def test_a_class_of_the_linted_file_is_not_shared(tree: Tree, runs: list[str]) -> None:
+    tree.write({"building.py": "def build(cls):\n    return cls()\n"})
+    use = """
+        import torch
+        from building import build
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = torch.zeros(2, device={device!r})
+
+        net = build(Net)
+        y = net.table + torch.ones(2, device="cuda:1")
+    """
+    tree.write({"a.py": use.format(device="cuda:0"), "b.py": use.format(device="cuda:1")})
+    assert "DEV202:11" in tree.lint("a.py")
+    assert "DEV202:11" not in tree.lint("b.py")
+    assert runs.count("build") == 2
+
+
+def test_what_a_shared_function_writes_is_known_in_each_file(tree: Tree, runs: list[str]) -> None:
+    tree.write({"patching.py": "def patch(thing):\n    thing.rows = None\n    return thing\n"})
+    use = """
+        import torch
+        from patching import patch
+
+        class Keeper:
+            def __init__(self):
+                self.rows = torch.zeros(3)
+
+        def add(keeper: Keeper, x):
+            return keeper.rows + x.cuda()
+
+        kept = {made}
+    """
+    tree.write({f"{name}.py": use.format(made="patch([])") for name in "ab"})
+    tree.write({"alone.py": use.format(made="[]")})
+    found = {name: "DEV202:10" in tree.lint(f"{name}.py") for name in ("a", "b", "alone")}
+    assert found == {"a": False, "b": False, "alone": True}
+    assert runs.count("patch") == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devlint.config.configuration import Configuration
-from devlint.flow.frames.world import StoppedError, stoppable
+from devlint.flow.frames.steps import StoppedError, stoppable
 from devlint.lint import check
 
 LONG = "import torch\nfrom made import made\n\n" + "x = made().numpy()\n" * 3000

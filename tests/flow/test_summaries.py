@@ -179,3 +179,93 @@ def test_what_nobody_can_find_is_left_behind() -> None:
     after["old", ()] = Object(element=Value(Kind.LIST, data=lost))
     assert lost in left_behind(before, after, NOTHING)
     assert holder not in left_behind(before, after, NOTHING)
+
+
+# --- constants that nothing hangs on -------------------------------------------------------------
+
+MAKE = "import torch\ndef make(n):\n    return torch.zeros(n, 2)\n"
+
+
+def test_calls_that_differ_in_a_number_run_once_more_for_all(runs: list[str]) -> None:
+    calls = "".join(f"x = make({number})\n" for number in range(3, 9))
+    assert joins(f"{MAKE}{calls}y = torch.ones(2, device='cuda')\nz = x + y\n") == [
+        (11, ["cpu", "cuda"])
+    ]
+    assert runs == ["make", "make"]
+
+
+def test_a_call_gets_its_own_constant() -> None:
+    source = "import torch\ndef same(i, name):\n    return i\n"
+    calls = "".join(f"d = torch.device('cuda', same({i}, 'n{i}'))\n" for i in range(4))
+    meeting = "x = torch.ones(2, device=d)\ny = torch.ones(2, device='cuda:1')\nz = x + y\n"
+    assert joins(f"{source}{calls}{meeting}") == [(10, ["cuda:3", "cuda:1"])]
+
+
+def test_what_an_object_keeps_of_a_constant_is_its_own() -> None:
+    source = """
+import torch
+class Rank:
+    def __init__(self, number, label):
+        self.number, self.label = number, label
+    def device(self):
+        return torch.device("cuda", self.number)
+first, second, third = Rank(0, "a"), Rank(1, "b"), Rank(2, "c")
+x = torch.ones(2, device=third.device())
+y = torch.ones(2, device=second.device())
+z = x + y
+"""
+    assert joins(source) == [(11, ["cuda:2", "cuda:1"])]
+
+
+def test_what_hangs_on_a_constant_is_found_for_each(runs: list[str]) -> None:
+    source = """
+import torch
+def make(kind):
+    if kind == "fast":
+        return torch.zeros(2, device="cuda")
+    return torch.zeros(2)
+a, b, c = make("slow"), make("exact"), make("fast")
+x = a + b
+y = b + c
+"""
+    assert joins(source) == [(9, ["cpu", "cuda"])]
+    assert runs == ["make"] * 4  # the second one without its constant, in vain
+
+
+def test_the_items_of_a_list_are_constants_too(runs: list[str]) -> None:
+    source = "import torch\ndef make(sizes):\n    return torch.zeros(sizes)\n"
+    calls = "".join(f"x = make([2, {number}])\n" for number in range(3, 8))
+    joins(f"{source}{calls}")
+    assert runs == ["make", "make"]
+
+
+def test_a_function_that_is_only_noted_is_a_constant(runs: list[str]) -> None:
+    source = "def note(function):\n    name = function.__name__\n    return function\n"
+    functions = "".join(f"@note\ndef f{number}():\n    return {number}\n" for number in range(5))
+    joins(f"{source}{functions}x = f3()\n")
+    assert runs == ["note", "note", "f3"]
+
+
+@pytest.mark.parametrize("body", ["return function()", "return later(function)"])
+def test_a_function_that_is_called_is_none(body: str) -> None:
+    source = f"""
+import torch
+def later(function):
+    return function()
+def call(function):
+    {body}
+def slow():
+    return torch.zeros(2)
+def exact():
+    return torch.ones(2)
+def fast():
+    return torch.zeros(2, device="cuda")
+x = call(slow) + call(exact)
+y = call(exact) + call(fast)
+"""
+    assert joins(source) == [(14, ["cpu", "cuda"])]
+
+
+def test_numbers_that_differ_in_type_are_different_constants(runs: list[str]) -> None:
+    joins(f"{MAKE}x = make(1)\ny = make(1.0)\nz = make(True)\n")
+    assert runs == ["make", "make", "make"]

@@ -13,7 +13,7 @@ from driver.conftest import BAD_DEVICE, CLEAN, Project
 
 from devlint.config.configuration import Configuration
 from devlint.flow.bodies import occasions
-from devlint.flow.frames import world
+from devlint.flow.frames import steps
 from devlint.flow.frames.files import File
 from devlint.lint import check
 from devlint.model.findings import Finding, Level, Span
@@ -83,7 +83,7 @@ def steps_of(project: Project, path: str, *before: str) -> int:
 def test_a_file_that_takes_too_many_steps_is_one_entry(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(world, "MOST_STEPS", 100)
+    monkeypatch.setattr(steps, "MOST_STEPS", 100)
     project.write({"a.py": f"import torch\n{MANY_ROUNDS}{BAD_DEVICE}", "b.py": BAD_DEVICE})
     ran = project.concise()
     [entry, other] = ran.out.splitlines()
@@ -93,7 +93,7 @@ def test_a_file_that_takes_too_many_steps_is_one_entry(
 
 
 def test_loops_inside_each_other_end(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world, "MOST_STEPS", world.MOST_STEPS // 10)
+    monkeypatch.setattr(steps, "MOST_STEPS", steps.MOST_STEPS // 10)
     loops = (
         f"{' ' * i}for i{i} in x:\n{' ' * (i + 1)}a=b; b=c; c=d; d=e; e=i{i}\n" for i in range(19)
     )
@@ -164,7 +164,7 @@ def test_what_an_imported_file_takes_counts(
 ) -> None:
     project.write({"a.py": "import torch\nfrom b import a\nx = torch.ones(3) + a\n"})
     project.write({"b.py": f"import torch\nx = []\n{MANY_ROUNDS}"})
-    monkeypatch.setattr(world, "MOST_STEPS", steps_of(project, "a.py") - 1)
+    monkeypatch.setattr(steps, "MOST_STEPS", steps_of(project, "a.py") - 1)
     ran = project.concise("a.py")
     assert "a.py:1:1: DEV003 too much to analyse: the file, with what it imports" in ran.out
     assert ran.code == 2
@@ -195,7 +195,7 @@ def test_what_was_given_up_is_not_kept_for_the_next_file(
         return {found.code for found in check(path.read_bytes(), str(path), SETTINGS).findings}
 
     with monkeypatch.context() as lower:
-        lower.setattr(world, "MOST_STEPS", 100)
+        lower.setattr(steps, "MOST_STEPS", 100)
         assert codes() == {"DEV003"}
     assert "DEV202" in codes()
 

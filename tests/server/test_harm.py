@@ -76,13 +76,13 @@ async def test_long_work_ends_where_its_text_has_changed(tmp_path: Path) -> None
     slow = (
         "import devlint.server.checking as checking, sys, time\n"
         "from devlint.cli import main\n"
-        "from devlint.flow.frames import world\n"
-        "real = world.Steps.look\n"
+        "from devlint.flow.frames import steps\n"
+        "real = steps.Steps.look\n"
         "def look(self):\n"
         "    time.sleep(0.5)\n"
         "    real(self)\n"
-        "world.Steps.look = look\n"
-        "world._BETWEEN = 1\n"
+        "steps.Steps.look = look\n"
+        "steps._BETWEEN = 1\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
     editor, uri = Editor(), (tmp_path / "a.py").as_uri()

@@ -244,7 +244,7 @@ def test_a_block_may_leave_a_name_to_its_reader() -> None:
 
 
 def test_steps_of_blocks_apart_are_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("devlint.flow.frames.world.MOST_STEPS", 40)
+    monkeypatch.setattr("devlint.flow.frames.steps.MOST_STEPS", 40)
     block = fenced(ON_GPU + MEETS)
     assert len(found(block * 20, "DEV202")) == 20
 

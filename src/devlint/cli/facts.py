@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from devlint.cli.session import Session
 from devlint.config.sources import Failure, Source
 from devlint.driver.dumping import facts_of
-from devlint.flow.frames.world import TooManyStepsError
+from devlint.flow.frames.steps import TooManyStepsError
 from devlint.safety import files
 from devlint.safety.files import LARGEST_SOURCE
 from devlint.source.errors import SourceError

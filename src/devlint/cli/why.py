@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 
 from devlint.cli.arguments import UsageError
 from devlint.cli.check import configured
-from devlint.flow.frames.world import TooManyStepsError
+from devlint.flow.frames.steps import TooManyStepsError
 from devlint.lint import TOO_MUCH
 from devlint.safety import files
 from devlint.safety.escaping import json_text, line

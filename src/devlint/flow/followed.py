@@ -17,8 +17,10 @@ from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import File
-from devlint.flow.frames.world import UnfinishedError, World
+from devlint.flow.frames.steps import UnfinishedError
+from devlint.flow.frames.world import World
 from devlint.flow.guests import Guest
+from devlint.flow.shared import Shared
 from devlint.flow.surroundings import Surroundings, Text, Watch
 from devlint.model.reports import Located
 
@@ -54,6 +56,7 @@ class Followed:
         self._checked: set[str] = set()
         self._mentions: dict[tuple[str, str, str], tuple[list[str], frozenset[str]]] = {}
         """The files in which words stand, and what was consulted for that."""
+        self.shared = Shared(self._watch)
         self.steps = self._watch.steps
         self.heap: dict[Ref, Object] = {}
         """What the names of other files refer to."""
@@ -70,6 +73,7 @@ class Followed:
             except UnfinishedError:  # what was half found out isn't kept for the next file
                 self._guests.clear()
                 self.heap.clear()
+                self.shared = Shared(self._watch)
                 self._size = 0
                 raise
         while self._size > _KEPT:
@@ -81,6 +85,7 @@ class Followed:
 
     def _leave(self, path: str) -> None:
         guest = self._guests.pop(path)
+        self.shared.forget(path)
         self._size -= guest.text.length
         for ref in guest.heap:
             self.heap.pop(ref, None)

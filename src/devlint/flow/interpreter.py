@@ -30,7 +30,8 @@ from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.record import Record
-from devlint.flow.frames.world import Heard, Steps, World
+from devlint.flow.frames.steps import Steps
+from devlint.flow.frames.world import Heard, World
 from devlint.flow.modules.constructed import without_rewritten
 from devlint.flow.modules.stale import settled
 from devlint.flow.operations.batches import without_unproven
@@ -255,7 +256,8 @@ def _let_go(world: World) -> None:
         world.home.top.state.env.clear()
     world.home.top = None
     world.pending.clear()
-    world.summaries.clear()
+    for kept in (world.summaries, world.forms, world.general):
+        kept.clear()
 
 
 def _rebound(body: ir.Body) -> Iterator[str]:

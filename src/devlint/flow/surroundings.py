@@ -9,7 +9,7 @@ from typing import Protocol
 
 from devlint.flow.domain.values import Value
 from devlint.flow.frames.files import File
-from devlint.flow.frames.world import Steps
+from devlint.flow.frames.steps import Steps
 from devlint.flow.syntax.programs import holds_tests, runs, trains, tries_its_own
 from devlint.model import ir
 
@@ -100,6 +100,8 @@ class Watch:
         """What names stand for that were asked for since one began to watch; None while a file is
         run to find that out, so that it may change."""
         self._stamps: dict[str, object] = {}
+        self.visits = 0
+        """The linted files that were visited, each time anew."""
         self.steps = Steps()
         self._counted: set[Inquiry] = set()
         self._within: list[Inquiry] = []
@@ -110,6 +112,7 @@ class Watch:
     def begin(self) -> None:
         """Forget how things were."""
         self._stamps.clear()
+        self.visits += 1
 
     @contextmanager
     def watched(self, settled: bool = False) -> Iterator[set[str]]:

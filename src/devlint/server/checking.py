@@ -19,7 +19,7 @@ from devlint.driver.ignoring import is_excluded
 from devlint.fix.applying import FixResult, fix_across, fix_source
 from devlint.fix.file import fix_bytes
 from devlint.fix.suppress import suppress_one
-from devlint.flow.frames.world import StoppedError, TooManyStepsError, stoppable
+from devlint.flow.frames.steps import StoppedError, TooManyStepsError, stoppable
 from devlint.lint import check, check_source
 from devlint.model.findings import Finding
 from devlint.project import importing

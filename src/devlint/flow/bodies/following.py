@@ -62,6 +62,7 @@ def can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> 
     """Whether the body of a function runs for a call of it."""
     around = [each for each in frame.chain() if each.function is closure.node]
     recursive = frame.world.recursive
+    frame.world.own += bool(around) or closure.node in recursive
     if around and not _goes_on_into_parts(around, closure, positional):
         for each in frame.chain():  # they call each other
             assert each.function is not None

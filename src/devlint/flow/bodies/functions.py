@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from devlint.flow.bodies import returns
 from devlint.flow.bodies.annotations import annotated
+from devlint.flow.bodies.answering import answer
 from devlint.flow.bodies.classes import role_of
 from devlint.flow.bodies.following import Call, can_be_followed, foreign, leads_nowhere, runs_apart
 from devlint.flow.bodies.parameters import assume_parameters, may_be_tensor
 from devlint.flow.bodies.reachable import left_behind
 from devlint.flow.bodies.statements import run
-from devlint.flow.bodies.summaries import entry_of, instantiate, summary_of
 from devlint.flow.bodies.terms import in_terms
 from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
@@ -43,6 +43,7 @@ def invoke(
     """What a call of a function of the file returns, and what it does to objects."""
     frame.state.known.update(required(frame, closure))
     if not can_be_followed(frame, closure, positional):
+        frame.world.opened += any(each.is_unseen for each in (*positional, *keywords.values()))
         frame.state.wait()
         _forget(frame, closure, positional, keywords)
         return NOTHING
@@ -69,22 +70,10 @@ def invoke(
 
 
 def _by_summary(frame: Frame, call: Call) -> Value:
-    """What a call gives by the summary of an earlier one, or of this one, which runs then."""
-    entry = entry_of(frame, call)
-    summary = None if entry is None else frame.world.summaries.get(entry.key)
-    if entry is not None and summary is not None and summary.answers(entry):
-        frame.state.wait()
-        return _of_call(instantiate(summary, entry, frame, call.terms), call.node)
-    effects = frame.world.effects()
-    value, inner, left = _run_here(frame, call)
-    if call.is_apart:
-        inner.state.paths = {}  # the names of what is unknown are its own
-    if entry is not None and frame.world.effects() == effects and not inner.is_cut:
-        summary = summary_of(entry, inner, value, left)
-        if summary is not None:
-            frame.world.summaries[entry.key] = summary
-            if call.is_apart:
-                return _of_call(instantiate(summary, entry, frame, call.terms), call.node)
+    """What a call gives by a summary, if it can have one."""
+    value, by_summary = answer(frame, call, _run_here)
+    if by_summary:
+        return _of_call(value, call.node)
     return NOTHING if call.is_apart else value
 
 

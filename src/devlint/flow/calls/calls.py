@@ -89,6 +89,7 @@ _ASK = frozenset(("isinstance", "issubclass", "hasattr", "getattr"))
 
 def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
     """Call something that was evaluated."""
+    frame.world.opened += value.is_unseen or _hands_on(args, followed=_is_ours(value))
     return _seen(frame, func, _call_value(frame, node, func, value, args), args)
 
 
@@ -101,6 +102,17 @@ def _seen(frame: Frame, func: ir.Expr, result: Value, args: Arguments) -> Value:
             found = frame.object(value)
             trial.escaped.update(steps((value if found is None else found.elements()).trace))
     return result
+
+
+def _hands_on(args: Arguments, followed: bool) -> bool:
+    """Whether such a function is given to code that isn't followed, which may call it."""
+    return not followed and any(value.is_unseen for _, value in args.all)
+
+
+def _is_ours(value: Value) -> bool:
+    """Whether a function or a class of the project is called."""
+    data = value.data.closure if isinstance(value.data, Bound) else value.data
+    return isinstance(data, (Closure, ClassInfo))
 
 
 def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
@@ -159,6 +171,8 @@ def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Val
     elif func.attr in TENSORS_ALONE_HAVE:
         base = as_loaded(base)
     args = arguments(frame, node, (func.value, base))
+    ours = _defines(frame, base, func.attr)
+    frame.world.opened += base.is_unseen or _hands_on(args, followed=ours)
     return _seen(frame, func, _call_method(frame, node, func, base, args), args)
 
 

@@ -130,7 +130,7 @@ def note_numpy(frame: Frame, func: ir.Attribute) -> None:
         case ir.Call(func=ir.Attribute(value=base, attr="detach")):
             while isinstance(base, (ir.Attribute, ir.Subscript)):
                 base = base.value
-            method = None if frame.owner is None else frame.function
+            method = None if frame.owner is None or frame.is_followed else frame.function
             params = () if method is None else method.params[1:]
             if isinstance(base, ir.Name) and any(base.id == each.name for each in params):
                 frame.world.run_on_host.add(frame.qualname)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import is_
 from types import MappingProxyType
 
 from devlint.flow.domain.derivation import Step
@@ -72,10 +73,19 @@ class Object:
         return self.items == () and not self.entries
 
     def mapped(self, change: Callable[[Value], Value]) -> Object:
-        """A copy in which everything inside is what `change` makes of it."""
-        items = self.items and tuple(map(change, self.items))
-        entries = {name: change(value) for name, value in self.entries.items()}
-        return replace(self, items=items, entries=entries, element=change(self.element))
+        """A copy in which everything inside is what `change` makes of it; itself where that is
+        what is there."""
+        inside = self.inside
+        changed = tuple(map(change, inside))
+        if all(map(is_, changed, inside)):
+            return self
+        first = len(self.items or ())
+        return replace(
+            self,
+            items=self.items and changed[:first],
+            entries=dict(zip(self.entries, changed[first:-1], strict=True)),
+            element=changed[-1],
+        )
 
     @property
     def inside(self) -> tuple[Value, ...]:

@@ -136,6 +136,15 @@ MOST_OPTIONS = 4
 """Where there are more, none of them is followed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Stands for a constant of which nothing is known but which one of a call's it is, and in which
+    run without constants."""
+
+    number: int
+    run: int = 0
+
+
 @dataclass(slots=True, unsafe_hash=True)
 class Value:
     """One abstract value. It never changes, but isn't frozen: a frozen dataclass is three times as
@@ -185,6 +194,11 @@ class Value:
     def batch(self) -> Batch | None:
         """The batch of which it is a part, as long as nobody knows whether it is a tensor."""
         return self.data if isinstance(self.data, Batch) else None
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether it is a function of which nothing is known but that it is one."""
+        return self.kind is Kind.FUNCTION and isinstance(self.data, Opaque)
 
     def step(self, sort: Sort, node: ir.Node, name: str = "") -> Value:
         """A copy whose trace is longer by one step."""

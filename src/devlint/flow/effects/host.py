@@ -16,6 +16,7 @@ from devlint.flow.domain.lattice import (
 from devlint.flow.domain.paths import identity
 from devlint.flow.domain.traits import ELEMENTS, Trait
 from devlint.flow.domain.values import TENSORS, Kind, Origin, Value, as_loaded
+from devlint.flow.effects.sending import note_argument
 from devlint.flow.effects.use import Use, arguments_of
 from devlint.flow.facts import HostRead, Operand, Role
 from devlint.flow.frames.arguments import Given
@@ -42,7 +43,7 @@ def tell_read(
     if _is_no_tensor(frame, operand):
         return
     if value.origin in (Origin.INPUT, Origin.FOLLOWS) and isinstance(operand.device, Symbol):
-        frame.world.read_on_host.add((frame.qualname, operand.device.key))
+        note_argument(frame, frame.world.read_on_host, operand.device)
     followed = value.origin in (Origin.MOVED, Origin.FOLLOWS)
     if is_place_of_argument(operand.device):
         followed = followed and method == "cpu-only" and _is_made_of_input(operand, frame.role)
@@ -50,7 +51,8 @@ def tell_read(
     if open_yet and isinstance(at, ir.Call) and tell_copied_elsewhere(frame, at, node):
         return
     if followed and method != "cpu-only" and _is_of_host_code(frame, operand):
-        frame.world.run_on_host |= {frame.qualname, class_around(frame.qualname)}
+        if not frame.is_followed:
+            frame.world.run_on_host |= {frame.qualname, class_around(frame.qualname)}
         return
     if may_be_accelerator(operand.device) and (followed or names_accelerator(operand.device)):
         read = HostRead(at, frame.context(), operand, method, value.grad, container)
@@ -117,7 +119,7 @@ def note_listed(use: Use) -> None:
     if receiver is not None and receiver[1].origin is Origin.INPUT:
         place = use.frame.place(receiver[1])
         if isinstance(place, Symbol):
-            use.frame.world.read_on_host.add((use.frame.qualname, place.key))
+            note_argument(use.frame, use.frame.world.read_on_host, place)
 
 
 def read_cpu_only(use: Use) -> None:

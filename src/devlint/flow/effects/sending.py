@@ -20,6 +20,13 @@ from devlint.flow.frames.world import World
 from devlint.model import ir
 
 
+def note_argument(frame: Frame, noted: set[tuple[str, str]], place: Symbol) -> None:
+    """Note what the running function does with an argument, by its place. What one does to which a
+    call has led into another file says nothing of one of that name here."""
+    if not frame.is_followed:
+        noted.add((frame.qualname, place.key))
+
+
 def note_sent(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None:
     """Remember that the running function sends an argument, or a part of it, to a device that was
     chosen, alone or put together with others; and that it sends on what it has computed of one."""
@@ -28,7 +35,7 @@ def note_sent(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None
         return
     paths = map(identity, _put_together(base))
     if not any(path and place.key.startswith(f"{path}.") for path in paths):
-        frame.world.sent_on.add((frame.qualname, place.key))
+        note_argument(frame, frame.world.sent_on, place)
     elif is_chosen(device):
         _remember(frame, value, place)
 
@@ -60,7 +67,8 @@ def note_handed(frame: Frame, closure: Closure, args: Arguments, has_receiver: b
 
 def _remember(frame: Frame, value: Value, place: Device) -> None:
     if value.kind in TENSORS and value.origin is not Origin.FOLLOWS:
-        frame.world.sent.update((frame.qualname, each.key) for each in symbols(place))
+        for each in symbols(place):
+            note_argument(frame, frame.world.sent, each)
 
 
 def is_sent(world: World, function: str, device: Device) -> bool:

@@ -78,6 +78,7 @@ def note_call(frame: Frame, node: ir.Call, name: str) -> None:
     last = name.rpartition(".")[2]
     if last in ("set_start_method", "set_forkserver_preload"):
         frame.world.spawned = True
+        frame.world.own += 1
     elif last == "get_worker_info" and frame.owner is not None and not frame.is_guest:
         why = "it asks here which worker process it is in"
         worked = Worked(node, why, frame.file, frame.context())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Set
+from collections.abc import Hashable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -12,7 +12,6 @@ from devlint.flow.domain.lattice import (
     UNKNOWN,
     Device,
     join,
-    names_accelerator,
     of_one_or_other,
 )
 from devlint.flow.domain.paths import Ref, path_value
@@ -100,6 +99,11 @@ class Frame:
     def is_guest(self) -> bool:
         """Whether it runs code of another file, of which nothing is told."""
         return self.file is not self.world.home
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether it runs a function of another file to which a call has led."""
+        return self.is_guest and self.caller is not None
 
     def has_part(self, closure: Closure) -> bool:
         """Whether a function is a part of the running one: this calls it, and nobody else does."""
@@ -204,13 +208,6 @@ class Frame:
     def operand(self, node: ir.Expr, value: Value) -> Operand:
         """The value at a node as rules see it: conditions applied, objects looked up."""
         return operand(self, node, value)
-
-    def on_host(self, operands: Iterable[Operand]) -> bool:
-        """Whether all of them are there since nobody has asked for an accelerator: the flag for
-        that doesn't hold here, or CUDA is absent, and none is named."""
-        known = self.state.known
-        host = known.get(HOST_CHOSEN, False) or known.get(CUDA_AVAILABLE) is False
-        return host and not any(names_accelerator(each.device) for each in operands)
 
     def takes(self, name: str) -> bool:
         """Whether the running function has a parameter of that name."""

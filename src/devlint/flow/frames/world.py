@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -17,6 +16,8 @@ from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.record import Record
+from devlint.flow.frames.sharing import Sharing
+from devlint.flow.frames.steps import ENTRIES, NODES, Steps
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 
@@ -70,6 +71,15 @@ class Hook(NamedTuple):
     in_tuples: tuple[bool, ...]
 
 
+class Notes(NamedTuple):
+    """What was noted meanwhile of the file as a whole, wherever the code for it stands."""
+
+    written: set[str]
+    passed: set[Parameter]
+    backends: set[str]
+    options: set[str]
+
+
 @dataclass(slots=True)
 class Trial:
     """What comes of running a function to find something out: its facts, and the steps by which
@@ -102,69 +112,9 @@ class Names(Protocol):
     def uses(self, path: str) -> Sequence[Use]:
         """What in a file may use an accelerator."""
 
-
-MOST_STEPS = 1_000_000
-"""Statements and calls that are run for one linted file, those of the files it imports included."""
-_ENTRIES = 128
-"""Names and objects that are copied in the time of a step."""
-_NODES = 16
-"""Nodes that are looked at in the time of a step."""
-_BETWEEN = 1000
-"""Steps after which it is asked again whether to stop."""
-
-
-class UnfinishedError(Exception):
-    """Work on a file ended before its end."""
-
-
-class TooManyStepsError(UnfinishedError):
-    """A file asks for more than `MOST_STEPS`."""
-
-
-class StoppedError(UnfinishedError):
-    """Nobody wants the result any more."""
-
-
-_stopping: ContextVar[Callable[[], bool] | None] = ContextVar("stopping", default=None)
-
-
-@contextmanager
-def stoppable(asked: Callable[[], bool]) -> Iterator[None]:
-    """Ask now and then, while something is worked out, whether to stop: then that raises
-    `StoppedError`."""
-    token = _stopping.set(asked)
-    try:
-        yield
-    finally:
-        _stopping.reset(token)
-
-
-@dataclass(slots=True)
-class Steps:
-    """What has been done so far for one linted file: a number that is the same in each run, unlike
-    the time. Up to `free`, nothing is asked."""
-
-    taken: int = 0
-    free: int = 0
-
-    def take(self, number: int) -> None:
-        """Count steps. Raises `TooManyStepsError` and `StoppedError`."""
-        self.taken += number
-        if self.taken > self.free:
-            self.look()
-
-    def look(self) -> None:
-        """Whether there may be more. Raises as `take` does."""
-        if self.taken > MOST_STEPS:
-            raise TooManyStepsError
-        asked = _stopping.get()
-        if asked is not None and asked():
-            raise StoppedError
-        self.free = min(self.taken + _BETWEEN, MOST_STEPS)
-
-    def restart(self) -> None:
-        """Nothing has been done yet."""
-        self.taken = self.free = 0
+    @property
+    def shared(self) -> Sharing:
+        """What calls of their functions give and do."""
 
 
 Parts = tuple[Value | None, ...]
@@ -237,6 +187,15 @@ class World:
     """The functions that run for that."""
     summaries: dict[Hashable, Any] = field(default_factory=dict)
     """What calls gave and did, by what they brought."""
+    forms: dict[Hashable, Any] = field(default_factory=dict)
+    """The first of them by what it brought but for its constants."""
+    general: dict[Hashable, Any] = field(default_factory=dict)
+    """Those of all such calls; None where they hang on their constants."""
+    opened: int = 0
+    """How often a function was called, or handed on, of which nothing is known but that it is
+    one."""
+    own: int = 0
+    """How often something was noted, or found out, that says nothing to another linted file."""
     recursive: set[ir.Function | ir.Lambda] = field(default_factory=set)
     """Functions that were seen to lead to a call of themselves."""
     run_by_workers: dict[ir.Node, Worked] = field(default_factory=dict)
@@ -306,6 +265,26 @@ class World:
         finally:
             self.steps = before
 
+    @contextmanager
+    def noting(self) -> Iterator[Notes]:
+        """What is noted meanwhile of the file as a whole, apart from what was noted before."""
+        before = Notes(self.written, self.passed, self.backends, self.options)
+        self.written, self.passed, self.backends, self.options = notes = Notes(
+            set(), set(), set(), set()
+        )
+        try:
+            yield notes
+        finally:
+            self.written, self.passed, self.backends, self.options = before
+            self.note(notes)
+
+    def note(self, notes: Notes) -> None:
+        """Note what was noted elsewhere."""
+        self.written |= notes.written
+        self.passed |= notes.passed
+        self.backends |= notes.backends
+        self.options |= notes.options
+
     def effects(self) -> tuple[int, ...]:
         """How much has been written down that hangs on where a call stands, or on its objects."""
         return (
@@ -314,10 +293,18 @@ class World:
             len(self.collectives), len(self.pending), len(self.hooks),
         )  # fmt: skip
 
+    def take_back(self, effects: tuple[int, ...]) -> None:
+        """Forget what has been written down since there was as much of it."""
+        del self.facts[effects[0] :]
+        del self.told_by_calls[effects[1] :]
+        del self.wraps[effects[6] :]
+        del self.collectives[effects[7] :]
+        del self.pending[effects[8] :]
+
     def step(self, copied: int = 0) -> None:
         """Count a step, and what it copies. Raises as `Steps.take` does."""
         steps = self.steps  # as `Steps.take` does, without a call: this is done for each statement
-        steps.taken += 1 + copied // _ENTRIES
+        steps.taken += 1 + copied // ENTRIES
         if steps.taken > steps.free:
             steps.look()
 
@@ -325,5 +312,5 @@ class World:
         """A node and all nodes below it. This counts as steps: it is for what looks at a whole body
         once for each of many things in it. Raises `TooManyStepsError`."""
         found = list(descendants(node))
-        self.steps.take(1 + len(found) // _NODES)
+        self.steps.take(1 + len(found) // NODES)
         return found

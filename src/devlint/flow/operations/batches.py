@@ -39,7 +39,7 @@ def note_moved(frame: Frame, node: ir.Expr, value: Value, device: Device) -> Non
 
 def note_tensor(frame: Frame, node: ir.Expr, value: Value) -> None:
     """Something is used as only tensors are."""
-    if value.batch is not None:
+    if value.batch is not None and not frame.is_followed:
         frame.world.tensors_of_batches.setdefault(key(node), set()).add(frame.qualname)
 
 

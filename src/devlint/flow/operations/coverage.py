@@ -17,7 +17,7 @@ _PLACED = frozenset((Kind.UNKNOWN, Kind.MODULE, Kind.ENCODING, *TENSORS))
 def count(frame: Frame, node: ir.Node, operands: list[Given]) -> None:
     """These meet at a node: it is decided if all of them are known."""
     meetings = frame.world.meetings
-    if node in meetings.decided:
+    if node in meetings.decided or frame.is_guest:
         return
     placed = [pair for pair in operands if pair[1].kind in _PLACED and not pair[1].scalar]
     if len(placed) < 2:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 
 from devlint.flow.domain.differences import difference
+from devlint.flow.domain.keys import CUDA_AVAILABLE, HOST_CHOSEN
 from devlint.flow.domain.lattice import (
     CPU,
     UNKNOWN,
@@ -88,7 +89,7 @@ def meet(
     differing = any(difference(one.device, other.device) is not None for one, other in pairs)
     note_meeting(frame, placed, node)
     _note_unproven(frame, tensors, node)
-    if differing and not frame.on_host(placed) and not sets_up_again(frame):
+    if differing and not _on_host(frame, placed) and not sets_up_again(frame):
         note_kept(frame, placed, node)
         frame.record(Join(node, frame.context(), op, with_near(frame, placed), inplace))
     found = _result(frame, arguments, placed)
@@ -99,6 +100,14 @@ def meet(
         device = UNKNOWN if only_host(found.device) else found.device
         found = found.but(device=device, scalar=None)
     return found
+
+
+def _on_host(frame: Frame, operands: Iterable[Operand]) -> bool:
+    """Whether all of them are there since nobody has asked for an accelerator: the flag for that
+    doesn't hold here, or CUDA is absent, and none is named."""
+    known = frame.state.known
+    host = known.get(HOST_CHOSEN, False) or known.get(CUDA_AVAILABLE) is False
+    return host and not any(names_accelerator(each.device) for each in operands)
 
 
 def note_operands(frame: Frame, node: ir.Node, op: str, arguments: list[Given]) -> None:
@@ -180,7 +189,7 @@ def index(frame: Frame, node: ir.Expr, base: Given, indices: list[Given]) -> Non
         if owner.origin is Origin.STALE:
             note_meeting(frame, (owner, inner), node)
         differing = difference(owner.device, inner.device) is not None
-        if not differing or may_index(frame, owner, inner) or frame.on_host((owner, inner)):
+        if not differing or may_index(frame, owner, inner) or _on_host(frame, (owner, inner)):
             continue
         if only_host(owner.device) and base[1].origin is Origin.ATTRIBUTE:
             note_kept(frame, [owner, inner], node)
@@ -215,7 +224,7 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
             given.append(operand)
     note_meeting(frame, (caller, *given), node, shaped=takes_arrays)
     strangers = [o for o in given if difference(caller.device, o.device) is not None]
-    if strangers and not frame.on_host((caller, *given)):
+    if strangers and not _on_host(frame, (caller, *given)):
         note_kept(frame, [caller, *given], node)
         holder = _holder(frame, caller) if only_host(caller.device) else None
         frame.record(ModuleCall(node, frame.context(), caller, with_near(frame, given), holder))

@@ -1,0 +1,142 @@
+"""A call of a function: answered by a summary, or run.
+
+A function runs once for each version of what it is given, and once more for all that differ in
+their constants alone where nothing hangs on these. One of another file runs for all linted files of
+the project, unless it is given something that only one of them has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from devlint.flow.bodies.entries import Entry, entry_of, without_constants
+from devlint.flow.bodies.following import Call
+from devlint.flow.bodies.summaries import (
+    Found,
+    Summary,
+    agree,
+    in_common,
+    instantiate,
+    summary_of,
+)
+from devlint.flow.domain.paths import Ref
+from devlint.flow.domain.values import Value
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.sharing import Sharing
+from devlint.flow.frames.world import World
+
+Run = Callable[[Frame, Call], tuple[Value, Frame, list[Ref]]]
+"""Runs a function inside of a call: what it gives, the frame that it ran in, and what it has
+written of the objects that somebody can still find."""
+
+
+class Answer(NamedTuple):
+    """What a call gives."""
+
+    value: Value
+    by_summary: bool
+
+
+def answer(frame: Frame, call: Call, run: Run) -> Answer:
+    """What a call gives by the summary of an earlier one, or of this one, which runs then."""
+    entry, shared = entry_of(frame, call), _shared(frame, call)
+    if entry is None:
+        return Answer(run(frame, call)[0], by_summary=False)
+    summary = _known(frame.world, entry, shared) or _general(frame, call, entry, shared, run)
+    if summary is not None:
+        frame.world.step(summary.size)
+        frame.state.wait()
+        return Answer(instantiate(summary, entry, frame, call.terms), by_summary=True)
+    value, summary = _find_out(frame, call, entry, shared, run)
+    if summary is None:
+        return Answer(value, by_summary=False)
+    frame.world.step(summary.size)  # as where it is found
+    frame.world.summaries[entry.key] = summary
+    frame.world.forms.setdefault(entry.form, summary)
+    common = in_common(summary, frame.world.home)
+    if common is not None and common.found is not None and shared is not None:
+        shared.keep(entry.key, call.closure.file.path, common, common.found.inquiry)
+    if not call.is_apart:
+        return Answer(value, by_summary=False)
+    return Answer(instantiate(summary, entry, frame, call.terms), by_summary=True)
+
+
+def _shared(frame: Frame, call: Call) -> Sharing | None:
+    """What linted files of the project share, where a call leads into another file. While something
+    is found out, and for whoever asks why, each runs what it calls."""
+    world, file = frame.world, call.closure.file
+    if file.guest is None or file is world.home or world.project is None or world.hooks:
+        return None
+    if world.listens or world.trial is not None or world.record is not None:
+        return None
+    return world.project.shared if world.project.shared.is_open else None
+
+
+def _known(world: World, entry: Entry, shared: Sharing | None) -> Summary | None:
+    """The summary of an earlier call that brought the same: of the linted file, or of any."""
+    summary: Summary | None = world.summaries.get(entry.key)
+    if summary is None and shared is not None and not entry.is_own:
+        summary = shared.find(entry.key)
+        if summary is not None:
+            world.summaries[entry.key] = summary
+    return _used(world, summary, entry, shared)
+
+
+def _used(
+    world: World, summary: Summary | None, entry: Entry, shared: Sharing | None
+) -> Summary | None:
+    """A summary if it answers a call, with what was noted when it was found out."""
+    if summary is None or not summary.answers(entry):
+        return None
+    found = summary.found
+    if found is None or not found.is_shared:
+        world.own += 1
+    if found is not None and shared is not None:
+        shared.rely_on(found.inquiry)
+        world.note(found.notes)
+    return summary
+
+
+def _general(
+    frame: Frame, call: Call, entry: Entry, shared: Sharing | None, run: Run
+) -> Summary | None:
+    """The summary of all calls that differ from this one in their constants alone. It is found out
+    at the second one, by a run without them: that has to give what the first one has given."""
+    world = frame.world
+    first = world.forms.get(entry.form)
+    if first is None or not entry.constants:
+        return None
+    if entry.form not in world.general:
+        world.general[entry.form] = None
+        before, effects = frame.state, world.effects()
+        frame.state = frame.fork()
+        number = len(world.general)
+        plain = without_constants(frame, call, entry, number)
+        _, summary = _find_out(frame, plain, entry, shared, run, number)
+        frame.state = before
+        if summary is not None and agree(first, summary):
+            world.general[entry.form] = summary
+        world.take_back(effects)
+    return _used(world, world.general[entry.form], entry, shared)
+
+
+def _find_out(
+    frame: Frame, call: Call, entry: Entry, shared: Sharing | None, run: Run, number: int = 0
+) -> tuple[Value, Summary | None]:
+    """Run a function: what it gives, and the summary of that, if it has one. `number` is that of a
+    run without constants."""
+    world = frame.world
+    effects, own, opened, found = world.effects(), world.own, world.opened, None
+    if shared is None:
+        value, inner, left = run(frame, call)
+    else:
+        with shared.inquiry() as inquiry, world.noting() as notes:
+            value, inner, left = run(frame, call)
+        shared.rely_on(inquiry)
+        found = Found(inquiry, notes, not entry.is_own and world.own == own)
+    if call.is_apart:
+        inner.state.paths = {}  # the names of what is unknown are its own
+    if world.effects() != effects or world.opened != opened or inner.is_cut:
+        return value, None
+    return value, summary_of(entry, inner, value, left, found, number)
