@@ -15,7 +15,7 @@ from typing import Any
 
 from devlint.flow.surroundings import Inquiry, Watch
 
-_MOST = 10_000
+_MOST = 4_000
 """Summaries that are remembered: the one that was used last goes last."""
 
 
