@@ -1424,3 +1424,27 @@ def test_what_a_shared_function_writes_is_known_in_each_file(tree: Tree, runs: l
     found = {name: "DEV202:10" in tree.lint(f"{name}.py") for name in ("a", "b", "alone")}
     assert found == {"a": False, "b": False, "alone": True}
     assert runs.count("patch") == 1
+
+
+def test_what_is_shared_hangs_on_no_call_that_came_before(tree: Tree) -> None:
+    """A run that stands for all strings knows less than one with a string of its own."""
+    helpers = """
+        import torch
+
+        def pick(tensors, name):
+            if name == "zero":
+                return torch.zeros(3)
+            return unseen(tensors)
+
+        def several(tensors):
+            return [pick(tensors, "a"), pick(tensors, "b"), pick(tensors, "c")]
+
+        def first(tensors):
+            return pick(tensors, "zero")
+    """
+    use = (
+        "import torch\nfrom helpers import first, several\n{}y = first(v) + torch.ones(3).cuda()\n"
+    )
+    tree.write({"helpers.py": helpers, "a.py": use.format("several(v)\n"), "b.py": use.format("")})
+    tree.lint("a.py")
+    assert "DEV202:3" in tree.lint("b.py")

@@ -111,7 +111,7 @@ def _general(
         world.general[entry.form] = None
         before, effects = frame.state, world.effects()
         frame.state = frame.fork()
-        number = len(world.general)
+        world.runs_without_constants = number = world.runs_without_constants + 1
         plain = without_constants(frame, call, entry, number)
         _, summary = _find_out(frame, plain, entry, shared, run, number)
         frame.state = before
@@ -131,7 +131,7 @@ def _find_out(
     if shared is None:
         value, inner, left = run(frame, call)
     else:
-        with shared.inquiry() as inquiry, world.noting() as notes:
+        with shared.inquiry() as inquiry, world.noting(for_all=not entry.is_own) as notes:
             value, inner, left = run(frame, call)
         shared.rely_on(inquiry)
         found = Found(inquiry, notes, not entry.is_own and world.own == own)

@@ -191,6 +191,7 @@ class World:
     """The first of them by what it brought but for its constants."""
     general: dict[Hashable, Any] = field(default_factory=dict)
     """Those of all such calls; None where they hang on their constants."""
+    runs_without_constants: int = 0
     opened: int = 0
     """How often a function was called, or handed on, of which nothing is known but that it is
     one."""
@@ -266,8 +267,12 @@ class World:
             self.steps = before
 
     @contextmanager
-    def noting(self) -> Iterator[Notes]:
-        """What is noted meanwhile of the file as a whole, apart from what was noted before."""
+    def noting(self, for_all: bool) -> Iterator[Notes]:
+        """What is noted meanwhile of the file as a whole, apart from what was noted before. What is
+        found out `for_all` linted files hangs on no call that came before in this one."""
+        forms, general = self.forms, self.general
+        if for_all:
+            self.forms, self.general = {}, {}
         before = Notes(self.written, self.passed, self.backends, self.options)
         self.written, self.passed, self.backends, self.options = notes = Notes(
             set(), set(), set(), set()
@@ -275,6 +280,7 @@ class World:
         try:
             yield notes
         finally:
+            self.forms, self.general = forms, general
             self.written, self.passed, self.backends, self.options = before
             self.note(notes)
 
