@@ -269,3 +269,71 @@ y = call(exact) + call(fast)
 def test_numbers_that_differ_in_type_are_different_constants(runs: list[str]) -> None:
     joins(f"{MAKE}x = make(1)\ny = make(1.0)\nz = make(True)\n")
     assert runs == ["make", "make", "make"]
+
+
+ON_CUDA = "torch.zeros(2, device='cuda')"
+STRINGS, NUMBERS = ("'a'", "'b'", "'c'"), ("0", "1", "2")
+
+
+def chosen(test: str) -> str:
+    """The body of a function that makes something on CUDA if a test holds."""
+    return f"if {test}:\n        return {ON_CUDA}\n    return torch.zeros(2)"
+
+
+DECIDES = {
+    "in": (chosen("k in ('c', 'd')"), STRINGS),
+    "not-in": (chosen("k not in ('a', 'b')"), STRINGS),
+    "match": (f"match k:\n        case 'c':\n            return {ON_CUDA}\n    return 1", STRINGS),
+    "starts": (chosen("k.startswith('c')"), STRINGS),
+    "more": (chosen("k > 1"), NUMBERS),
+    "is": (chosen("k == 2"), NUMBERS),
+    "truth": (chosen("not k"), ("1", "2", "0")),
+    "item": (f"return [torch.zeros(2), torch.ones(2), {ON_CUDA}][k]", NUMBERS),
+    "entry": (f"return {{'a': torch.zeros(2), 'b': torch.ones(2), 'c': {ON_CUDA}}}[k]", STRINGS),
+    "got": (f"return {{'c': {ON_CUDA}}}.get(k, torch.zeros(2))", STRINGS),
+    "stored": (f"d = {{'c': 1}}\n    d[k] = {ON_CUDA}\n    return d['c']", STRINGS),
+    "filled": ("return torch.zeros(2, device=f'cuda:{k}')", NUMBERS),
+    "joined": ("return torch.zeros(2, device='cuda:' + k)", ("'0'", "'1'", "'2'")),
+    "percent": ("return torch.zeros(2, device='cuda:%d' % k)", NUMBERS),
+    "index": ("return torch.zeros(2).cuda(k)", NUMBERS),
+    "device": ("return torch.zeros(2, device=torch.device('cuda', k))", NUMBERS),
+    "choice": (f"return {ON_CUDA} if k == 'c' else torch.zeros(2)", STRINGS),
+    "attribute": (
+        f"o = Plain()\n    o.c = 1\n    setattr(o, k, {ON_CUDA})\n    return o.c",
+        STRINGS,
+    ),
+}
+USE = "x + torch.zeros(2, device='cpu') + torch.zeros(2, device='cuda:1')\n"
+
+
+@pytest.mark.parametrize("name", DECIDES)
+def test_a_constant_that_decides_is_asked_at_each_call(name: str) -> None:
+    """What the last call gives doesn't hang on those before it."""
+    body, constants = DECIDES[name]
+    head = f"import torch\nclass Plain:\n    pass\ndef make(k):\n    {body}\n"
+    alone = joins(f"{head}x = 0\nx = 0\nx = make({constants[-1]})\n{USE}")
+    together = joins(head + "".join(f"x = make({each})\n" for each in constants) + USE)
+    assert together == alone != []
+
+
+FUNCTIONS_DECIDE = {
+    "is": chosen("f is c"),
+    "equals": chosen("f == c"),
+    "in": chosen("f in (c, None)"),
+    "name": chosen("f.__name__ == 'c'"),
+    "listed": "fs = [f]\n    return fs[0]()",
+    "kept": "o = Plain()\n    o.f = f\n    return o.f()",
+    "inner": "def inner():\n        return f()\n    return inner()",
+    "lambda": "return (lambda: f())()",
+    "partial": "return functools.partial(f)()",
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_DECIDE)
+def test_a_function_that_decides_is_asked_at_each_call(name: str) -> None:
+    given = "def a():\n    return torch.zeros(2)\ndef b():\n    return torch.ones(2)\n"
+    given += f"class Plain:\n    pass\ndef c():\n    return {ON_CUDA}\n"
+    head = f"import functools\nimport torch\n{given}def make(f):\n    {FUNCTIONS_DECIDE[name]}\n"
+    alone = joins(f"{head}x = 0\nx = 0\nx = make(c)\n{USE}")
+    together = joins(f"{head}x = make(a)\nx = make(b)\nx = make(c)\n{USE}")
+    assert together == alone != []
