@@ -192,6 +192,7 @@ class World:
     general: dict[Hashable, Any] = field(default_factory=dict)
     """Those of all such calls; None where they hang on their constants."""
     runs_without_constants: int = 0
+    """How many there were: the number of one tells what stands for its constants."""
     opened: int = 0
     """How often a function was called, or handed on, of which nothing is known but that it is
     one."""
