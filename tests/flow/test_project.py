@@ -1448,3 +1448,295 @@ def test_what_is_shared_hangs_on_no_call_that_came_before(tree: Tree) -> None:
     tree.write({"helpers.py": helpers, "a.py": use.format("several(v)\n"), "b.py": use.format("")})
     tree.lint("a.py")
     assert "DEV202:3" in tree.lint("b.py")
+
+
+LACKING = """
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.width, self.fc = width, nn.Linear(3, 3)
+            {made}
+
+        def forward(self, x):
+            y = torch.full_like(x, self.{attr})
+            return self.fc(x) + torch.ones(3) + y
+"""
+
+
+@pytest.mark.parametrize("attr", ["hidden_size", "depth"])
+def test_nothing_is_behind_an_attribute_that_nothing_binds(tree: Tree, attr: str) -> None:
+    tree.write({"net.py": LACKING.format(made="pass", attr=attr)})
+    assert tree.lint("net.py") == []
+
+
+@pytest.mark.parametrize(
+    ("made", "attr"),
+    [
+        ("pass", "width"),
+        ("pass", "training"),
+        ("pass", "_version"),
+        ("self.hidden_size = width", "hidden_size"),
+        ("pass\n\n        class Sizes: pass", "Sizes"),
+        ("pass\n\n        if torch:\n            def sized(self): pass", "sized"),
+        ("self.register_buffer('hidden_size', torch.ones(3))", "hidden_size"),
+        ("for name in 'ab': self.register_buffer(f'size_{name}', torch.ones(3))", "size_a"),
+        ("setattr(self, str(width), 3)", "hidden_size"),
+        ("self.__dict__.update(width)", "hidden_size"),
+        ("keep(locals())", "hidden_size"),
+    ],
+)
+def test_an_attribute_that_something_may_bind_raises_nothing(
+    tree: Tree, made: str, attr: str
+) -> None:
+    tree.write({"net.py": LACKING.format(made=made, attr=attr)})
+    assert [each.partition(":")[0] for each in tree.lint("net.py")] == ["DEV203"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "def widen(encoder): encoder.hidden_size = 3",
+        "from net import Encoder\nclass Wide(Encoder):\n    hidden_size = 3",
+        "import net\nclass Wide(net.Encoder):\n    pass",
+    ],
+)
+def test_an_attribute_that_another_file_may_bind_raises_nothing(tree: Tree, other: str) -> None:
+    files = {"net.py": LACKING.format(made="pass", attr="hidden_size"), "other.py": other}
+    tree.write(files)
+    assert tree.lint("net.py") == ["DEV203:13"]
+
+
+def test_the_last_of_several_methods_of_one_name_counts(tree: Tree) -> None:
+    source = """
+        from typing import overload
+        import torch
+        from torch import nn
+
+        class Encoder(nn.Module):
+            @overload
+            def __init__(self, width: int): ...
+
+            @overload
+            def __init__(self, width: str): ...
+
+            def __init__(self, width):
+                super().__init__()
+                self.fc, self.scale = nn.Linear(3, 3), torch.ones(3)
+
+            def forward(self, x):
+                return self.fc(x) * self.scale
+    """
+    tree.write({"net.py": source})
+    assert tree.lint("net.py") == ["DEV401:15"]
+
+
+@pytest.mark.parametrize(
+    ("program", "is_there"),
+    [
+        ("torch.set_default_tensor_type('torch.cuda.FloatTensor')", False),
+        ("torch.set_default_device('cuda')", True),
+    ],
+)
+def test_the_type_of_tensors_says_where_the_old_constructor_makes_them(
+    tree: Tree, program: str, is_there: bool
+) -> None:
+    net = """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return x.relu() + torch.Tensor([1.0, 2.0])
+    """
+    tree.write({"layers/net.py": net})
+    tree.write({"train.py": f"import torch\nfrom layers.net import Net\n\n{program}\n"})
+    assert tree.lint("layers/net.py") == (["DEV203:7"] if is_there else [])
+
+
+EXPORT = """
+    import torch
+    from torch import nn
+
+    {flag} = False
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc, self.scaled = nn.Linear(3, 3), False
+
+        def forward(self, x):
+            x = self.fc(x)
+            if {test}:
+                x = x + torch.ones(3)
+            return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("flag", "test", "other", "is_told"),
+    [
+        ("EXPORT", "EXPORT", "", False),
+        ("EXPORT", "not EXPORT", "", True),
+        ("EXPORT", "EXPORT", "import net\nnet.EXPORT = True", True),
+        ("USE_GPU", "USE_GPU", "", True),
+        ("EXPORT", "self.scaled", "", False),
+        ("EXPORT", "self.scaled", "def scale(net): net.scaled = True", True),
+        ("EXPORT", "self.scaled", "import net\nclass Scaled(net.Net): pass", True),
+    ],
+)
+def test_a_flag_that_nothing_sets_anew(
+    tree: Tree, flag: str, test: str, other: str, is_told: bool
+) -> None:
+    tree.write({"net.py": EXPORT.format(flag=flag, test=test), "other.py": other})
+    assert tree.lint("net.py") == (["DEV203:15"] if is_told else [])
+
+
+OF_MODELS = """
+    class Registry:
+        def __init__(self):
+            self._made = {}
+
+        def register(self, name):
+            def keep(made):
+                self._made[name] = made
+                return made
+            return keep
+
+        def get(self, name):
+            return self._made[name]
+
+    MODELS = Registry()
+
+    def build_model(name):
+        return MODELS.get(name)()
+"""
+MODEL = """
+    from torch import nn
+    from registry import MODELS
+
+    {decorator}
+    class {name}(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(3, 3)
+
+        def forward(self, x):
+            return self.fc(x)
+    {after}
+"""
+TRAINING = """
+    import torch
+    from registry import build_model
+
+    def train(name, rows, device):
+        model = build_model(name)
+        for x in rows:
+            model(x.to(device))
+"""
+
+
+def a_model(name: str, decorator: str = "", after: str = "") -> str:
+    return MODEL.format(name=name, decorator=decorator, after=after)
+
+
+@pytest.mark.parametrize(
+    "models",
+    [
+        {"small.py": a_model("Small", '@MODELS.register("small")')},
+        {"small.py": a_model("Small", after='MODELS.register("small")(Small)')},
+        {
+            "small.py": a_model("Small", '@MODELS.register("small")'),
+            "large.py": a_model("Large", '@MODELS.register("large")'),
+        },
+    ],
+)
+def test_a_registry_holds_what_other_files_put_there(tree: Tree, models: dict[str, str]) -> None:
+    tree.write({"registry.py": OF_MODELS, "main.py": TRAINING, **models})
+    assert tree.lint("main.py") == ["DEV208:8"]
+    assert {"registry.py", *models} <= tree.consulted("main.py")
+
+
+def test_a_registry_by_functions_and_keys_of_several_parts(tree: Tree) -> None:
+    registry = """
+        _KNOWN = {}
+
+        def register(group, name):
+            def keep(made):
+                key = (group, name)
+                if key in _KNOWN:
+                    raise KeyError(key)
+                _KNOWN[key] = made
+                return made
+            return keep
+
+        def build(group, name):
+            return _KNOWN[(group, name)]()
+    """
+    model = a_model("Small", '@register("model", "small")')
+    training = TRAINING.replace("build_model(name)", 'build("model", name)')
+    tree.write({
+        "registry.py": registry,
+        "small.py": model.replace("import MODELS", "import register"),
+        "main.py": training.replace("import build_model", "import build"),
+    })  # fmt: skip
+    assert tree.lint("main.py") == ["DEV208:8"]
+
+
+def test_a_registry_in_a_package_that_others_import_it_from(tree: Tree) -> None:
+    model = a_model("Small", '@MODELS.register("small")')
+    tree.write({
+        "zoo/__init__.py": "from .registry import MODELS, build_model",
+        "zoo/registry.py": OF_MODELS,
+        "small.py": model.replace("from registry", "from zoo"),
+        "main.py": TRAINING.replace("from registry", "from zoo"),
+    })  # fmt: skip
+    assert tree.lint("main.py") == ["DEV208:8"]
+
+
+def test_what_is_moved_where_a_registry_makes_it(tree: Tree) -> None:
+    registry = OF_MODELS.replace("def build_model(name):", "def build_model(name, device):")
+    tree.write({
+        "registry.py": registry.replace("get(name)()", "get(name)().to(device)"),
+        "small.py": a_model("Small", '@MODELS.register("small")'),
+        "main.py": TRAINING.replace("build_model(name)", "build_model(name, device)"),
+    })  # fmt: skip
+    assert tree.lint("main.py") == []
+
+
+def test_a_registry_that_nobody_fills(tree: Tree) -> None:
+    tree.write({"registry.py": OF_MODELS, "main.py": TRAINING, "small.py": a_model("Small")})
+    assert tree.lint("main.py") == []
+
+
+def test_a_registry_hangs_on_the_files_that_fill_it(tree: Tree) -> None:
+    """Whichever file is linted first, and whatever was changed in between."""
+    files = {
+        "registry.py": OF_MODELS,
+        "small.py": a_model("Small", '@MODELS.register("small")'),
+        "main.py": TRAINING,
+        "other.py": TRAINING,
+    }
+    tree.write(files)
+    names = ["small.py", "registry.py", "main.py", "other.py"]
+
+    def told() -> list[str]:
+        return [code for name in names for code in tree.lint(name)]
+
+    assert told() == ["DEV208:8", "DEV208:8"]
+    names.reverse()
+    assert told() == ["DEV208:8", "DEV208:8"]
+    tree.write({"small.py": a_model("Small")})
+    assert told() == []
+    tree.write({"small.py": a_model("Small", '@MODELS.register("small")')})
+    assert told() == ["DEV208:8", "DEV208:8"]
+
+
+def test_one_of_many_that_a_registry_holds(tree: Tree) -> None:
+    models = {
+        f"model{n}.py": a_model(f"Model{n}", f'@MODELS.register("model{n}")') for n in range(6)
+    }
+    tree.write({"registry.py": OF_MODELS, "main.py": TRAINING, **models})
+    assert tree.lint("main.py") == ["DEV208:8"]

@@ -22,6 +22,7 @@ from torch import nn
 from torchapi.samples import ROWS, TABLE, is_method, of_effect, resolve
 
 from devlint.torchapi import Arg, Effect, Row
+from devlint.torchapi.spellings import MODULE_ATTRIBUTES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -151,6 +152,11 @@ BUILT = {
     "RNNCellBase": (2, 2, True, 1), "MultiheadAttention": (2, 2), "Transformer": (2, 2, 1, 1),
     "TransformerDecoderLayer": (2, 2), "TransformerEncoderLayer": (2, 2),
 }  # fmt: skip
+
+
+def test_what_every_module_has() -> None:
+    plain = {name for name in dir(nn.Module()) if not name.startswith("_")}
+    assert plain <= MODULE_ATTRIBUTES
 
 
 def build(name: str, **keywords: Any) -> nn.Module:

@@ -8,26 +8,30 @@ those of the linted file are; what goes wrong in them is told at the call that l
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.state_joins import united
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.steps import UnfinishedError
 from devlint.flow.frames.world import World
 from devlint.flow.guests import Guest
 from devlint.flow.shared import Shared
-from devlint.flow.surroundings import Surroundings, Text, Watch
+from devlint.flow.surroundings import Inquiry, Surroundings, Text, Watch
 from devlint.model.reports import Located
 
 DEEPEST = 8
 """Names that stand for names that stand for names ..."""
 _MOST_STARS = 16
 """Modules of which one file imports all names."""
+_MOST_REGISTERING = 32
+"""Files that may put something into an object of another file."""
 MOST_CALLERS = 8
 """Files that are asked what they give to one function."""
 _KEPT = 8_000_000
@@ -59,13 +63,16 @@ class Followed:
         self.shared = Shared(self._watch)
         self.steps = self._watch.steps
         self.heap: dict[Ref, Object] = {}
-        """What the names of other files refer to."""
+        """What the names of other files refer to, as these files leave it."""
+        self._filled: dict[tuple[Ref, str], tuple[Object, Inquiry]] = {}
+        """The same with what further files put into it, but for one of them."""
 
     @contextmanager
     def visit(self) -> Iterator[set[str]]:
         """Follow the names of one linted file; gives the paths that were consulted."""
         self._checked.clear()
         self._mentions.clear()
+        self._filled.clear()
         self._watch.begin()
         with self._watch.watched(settled=True) as consulted:
             try:
@@ -93,6 +100,10 @@ class Followed:
     def default_for(self, path: str) -> Device:
         """Where a file makes tensors that nobody places, before it says so itself."""
         return UNKNOWN if self._around.sets_default(path) else CPU
+
+    def sets_tensor_type(self, path: str) -> bool:
+        """Whether the type of tensors says so, by which `torch.Tensor` goes as well."""
+        return self._around.sets_default(path) == "type"
 
     # --- imports ---------------------------------------------------------------------------
 
@@ -180,6 +191,55 @@ class Followed:
         dotted = f"{bound.data}.{rest}" if rest else bound.data
         return self._value(file, dotted, asked, depth + 1) or bound.but(data=dotted)
 
+    @property
+    def changing(self) -> Container[Ref]:
+        """The objects of other files that what runs now changes for good."""
+        return self.heap if self._watch.top_levels else ()
+
+    def object(self, ref: Any, home: str) -> Object | None:
+        """What a name of another file refers to. A plain container that is a registry holds what
+        the files put there that import its own, but for `home`: `@MODELS.register("small")`."""
+        found = self.heap.get(ref)
+        if found is None or found.source is not None or self._watch.top_levels:
+            return found
+        if (ref, home) not in self._filled:
+            self._filled[ref, home] = found, Inquiry()  # what is run may ask for it
+            with self._watch.inquiry() as inquiry:
+                filled = self._with_additions(ref, found, home)
+            self._filled[ref, home] = filled, inquiry
+        found, inquiry = self._filled[ref, home]
+        self._watch.rely_on(inquiry)
+        return found
+
+    def _with_additions(self, ref: Ref, found: Object, home: str) -> Object:
+        owner = next((each for each in self._guests.values() if ref in each.heap), None)
+        if owner is None or not self._may_register(owner):
+            return found
+        for guest in [*self._readable(self._registering(owner.file.path))]:
+            if guest.file.path != home:
+                guest.registers(owner.bound)
+                added = guest.added.get(ref)
+                found = found if added is None else united(found, added)
+        return found
+
+    def _may_register(self, owner: Guest) -> bool:
+        """Whether functions of a file, or of one that it imports, put something into containers."""
+        imported = (self._guests.get(path) for path in owner.file.modules.values())
+        return owner.fills or any(each is not None and each.fills for each in imported)
+
+    def _registering(self, path: str) -> list[str]:
+        """The files that may put something into objects of a file: those that import it, or the
+        package that it is a part of; none where these are too many."""
+        found = dict.fromkeys(self._importing_directly(path))
+        for each in [*found]:
+            if Path(each).name == "__init__.py":
+                found.update(dict.fromkeys(self._importing_directly(each)))
+        found.pop(path, None)
+        return [*found] if len(found) <= _MOST_REGISTERING else []
+
+    def _importing_directly(self, path: str) -> list[str]:
+        return self._naming(path, "", self._around.importing, _MOST_REGISTERING)
+
     # --- files -----------------------------------------------------------------------------
 
     def own(self, path: str, ask: Callable[[Text], Mapping[Located, int]]) -> Mapping[Located, int]:
@@ -203,13 +263,17 @@ class Followed:
         return told
 
     def _naming(
-        self, path: str, word: str, look: Callable[[str, str, int], list[str]]
+        self,
+        path: str,
+        word: str,
+        look: Callable[[str, str, int], list[str]],
+        most: int = MOST_CALLERS,
     ) -> list[str]:
         """The files in which a word stands: they are looked for once for each linted file."""
-        asked = (path, word, look.__name__)
+        asked = (path, word, f"{look.__name__} {most}")
         if asked not in self._mentions:
             with self._watch.watched() as consulted:
-                found = look(path, word, MOST_CALLERS)
+                found = look(path, word, most)
             self._mentions[asked] = found, frozenset(consulted)
         found, paths = self._mentions[asked]
         self._watch.consult(paths)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from devlint.flow.domain.paths import Ref
@@ -14,6 +16,8 @@ from devlint.flow.surroundings import Inquiry, Text, Watch
 from devlint.flow.syntax.lookahead import Outline, outline
 from devlint.flow.syntax.outside import Done, placed
 from devlint.flow.syntax.samples import of_samples
+from devlint.flow.syntax.walk import fills_others, names_in, nodes_of
+from devlint.model import ir
 
 
 class Guest(dict[str, Value]):
@@ -24,6 +28,8 @@ class Guest(dict[str, Value]):
         self.file = world.home
         self.file.guest = self
         self.heap: dict[Ref, Object] = {}
+        self.added: dict[Ref, Object] = {}
+        """What its statements have made of objects of other files, such as a registry."""
         self.stamps = watch.stamped((self.file.path,))
         """What it hangs on, as it was."""
         self.text = text
@@ -51,6 +57,20 @@ class Guest(dict[str, Value]):
         """What makes batches and changes samples, by what the file says of it."""
         return frozenset(of_samples(self.text.module.body))
 
+    @cached_property
+    def fills(self) -> bool:
+        """Whether a function of the file puts something into what isn't its own, as one does that
+        registers what it is given."""
+        functions = (
+            each for each in nodes_of(self.text.module.body) if isinstance(each, ir.Function)
+        )
+        return any(map(fills_others, functions))
+
+    @property
+    def bound(self) -> frozenset[str]:
+        """The names that the file itself binds."""
+        return self._outline.binds
+
     def binds(self, name: str) -> bool:
         """Whether the file itself binds a name."""
         return name in self._outline.binds
@@ -73,6 +93,20 @@ class Guest(dict[str, Value]):
         found: Value | None = dict.get(self, name, default)
         stays = name not in self.file.rebound or (found is not None and found.kind in DEFINED)
         return found if stays else NOTHING
+
+    def registers(self, names: frozenset[str]) -> None:
+        """Run the functions and classes that decorators with one of these names are given, and the
+        calls of such names: they may put something into objects of another file."""
+        for place, statement in enumerate(self._outline.body):
+            match statement:
+                case ir.Function(decorators=given) | ir.Class(decorators=given):
+                    used: Iterable[ir.Node] = given
+                case ir.Evaluate(value=ir.Call() as call):
+                    used = (call,)
+                case _:
+                    continue
+            if place not in self._inquiries and not names.isdisjoint(chain(*map(names_in, used))):
+                self._find_out(place, "")
 
     def settle_stars(self) -> None:
         """Find out of which modules all names are imported."""
@@ -114,10 +148,12 @@ class Guest(dict[str, Value]):
         bound = {
             name: dict.__getitem__(self, name) for name in names if dict.__contains__(self, name)
         }
-        state = State(bound, Heap(self.heap))
+        state = State(bound, Heap({**self.heap, **self.added}))
         frame = Frame(self._world, self.file, state, role=self.file.role, recording=False)
-        self._world.run(frame, (self._outline.body[place],))
-        made = {ref: frame.state.heap[ref] for ref in frame.state.heap.written}
-        self.heap.update(made)
-        self._shared.update(made)
+        with self._watch.top_level():
+            self._world.run(frame, (self._outline.body[place],))
+        for ref in frame.state.heap.written:
+            is_own = ref in self.heap or ref not in self._shared
+            (self.heap if is_own else self.added)[ref] = frame.state.heap[ref]
+        self._shared.update(self.heap)
         self.update(frame.state.env)

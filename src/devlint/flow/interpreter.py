@@ -75,6 +75,8 @@ def interpret(
         world.meetings = meetings
     if record is not None:
         world.record, world.evaluators = record, watched(record)
+    if project is not None:
+        world.sets_tensor_type = project.sets_tensor_type(path)
     top = _run(world, text, CPU if project is None else project.default_for(path))
     facts = [
         *_sieved(world),
@@ -132,6 +134,7 @@ def new_project(
     def hear(text: Text, path: str, project: Project) -> Heard:
         world = world_of(text, path, project)
         world.listens = True
+        world.sets_tensor_type = project.sets_tensor_type(path)
         world.is_program = project.is_program(path)
         _run(world, text, project.default_for(path))
         _let_go(world)

@@ -9,7 +9,7 @@ from devlint.flow.frames.world import Heard, Parameter, Use, World
 from devlint.flow.surroundings import Surroundings, Text, gives_host, runs_on_host
 from devlint.flow.syntax.imports import imported
 from devlint.flow.syntax.processes import spawned
-from devlint.flow.syntax.walk import uncalled
+from devlint.flow.syntax.walk import bases_named, uncalled
 
 _MOST_IMPORTING = 32
 """Files that are asked who imports them, to tell whether one imports another."""
@@ -149,6 +149,20 @@ class Project(Followed):
         files = self._naming(path, "Module", self._around.placing)[:MOST_CALLERS]
         done = {("nn.Module", True), (f"Module.{attr}", True)}
         return any(done & each.placed for each in self._readable(files))
+
+    def may_bind(self, path: str, name: str) -> bool:
+        """Whether a file of the project seems to bind an attribute of that name from outside of
+        what has it: an object, or a module."""
+        return bool(self._naming(path, name, self._around.placing))
+
+    def may_give(self, path: str, class_name: str, attr: str) -> bool:
+        """Whether a file of the project may give the objects of a class of a file an attribute of
+        that name: it builds a class on theirs, or seems to bind one of whatever object."""
+        files = self._naming(path, class_name, self._around.mentioning)
+        if not files or len(files) > MOST_CALLERS or self.may_bind(path, attr):
+            return True
+        bases = (bases_named(each.text.module.body) for each in self._readable(files))
+        return any(class_name in each for each in bases)
 
     def places(self, path: str, attr: str, is_module: bool) -> bool:
         """Whether a file of the project binds an attribute of that name from outside of the object,

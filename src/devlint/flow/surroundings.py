@@ -76,8 +76,9 @@ class Surroundings(Protocol):
     def importing(self, path: str, _: str, most: int) -> list[str]:
         """As `mentioning`, the other files that seem to import a file."""
 
-    def sets_default(self, path: str) -> bool:
-        """Whether a program that imports a file sets where tensors are made."""
+    def sets_default(self, path: str) -> str:
+        """How a program that imports a file sets where tensors are made: by a "device", or by the
+        "type" of tensors; "" where none does."""
 
 
 @dataclass(slots=True, eq=False)
@@ -102,6 +103,8 @@ class Watch:
         self._stamps: dict[str, object] = {}
         self.visits = 0
         """The linted files that were visited, each time anew."""
+        self.top_levels = 0
+        """Those of followed files that are running, one for the other."""
         self.steps = Steps()
         self._counted: set[Inquiry] = set()
         self._within: list[Inquiry] = []
@@ -113,6 +116,15 @@ class Watch:
         """Forget how things were."""
         self._stamps.clear()
         self.visits += 1
+
+    @contextmanager
+    def top_level(self) -> Iterator[None]:
+        """Run what stands at the top level of a followed file."""
+        self.top_levels += 1
+        try:
+            yield
+        finally:
+            self.top_levels -= 1
 
     @contextmanager
     def watched(self, settled: bool = False) -> Iterator[set[str]]:

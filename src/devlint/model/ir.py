@@ -398,6 +398,7 @@ class Function(Stmt):
     returns: Expr | None = None
     is_async: bool = False
     origin: object = None
+    type_params: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -409,6 +410,7 @@ class Class(Stmt):
     body: Body
     decorators: tuple[Expr, ...] = ()
     origin: object = None
+    type_params: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)

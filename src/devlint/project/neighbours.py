@@ -197,12 +197,12 @@ class Neighbours(Finder):
             kept = self._words[path] = _Words(seen, _hashes(words), _hashes(placed))
         return kept
 
-    def sets_default(self, path: str) -> bool:
-        """Whether a program that imports a file makes its tensors on an accelerator, unless told
-        otherwise."""
+    def sets_default(self, path: str) -> str:
+        """How a program that imports a file makes its tensors on an accelerator, unless told
+        otherwise: by a device, or by the type of tensors; "" where none does."""
         asked = list(questions(path))
         self.consulted.update(asked)
-        return any(map(answer, asked))
+        return max(map(answer, asked), default="")
 
     def _bytes(self, path: str) -> bytes:
         try:

@@ -17,13 +17,14 @@ from devlint.safety import files
 
 QUESTION = "?default"
 """How the path of a question ends."""
+BY_DEVICE, BY_TYPE = "device", "type"
+"""How a program sets where tensors are made: `torch.Tensor(...)` follows the type alone."""
 
 _MOST = 50
 """Files in one folder. Where there are more, few of them are programs."""
 
-_SETS_DEFAULT = re.compile(
-    rb"set_default_tensor_type\(\s*['\"]?torch\.cuda|set_default_device\(\s*(?!\s|['\"]cpu)"
-)
+_SETS_TYPE = re.compile(rb"set_default_tensor_type\(\s*['\"]?torch\.cuda")
+_SETS_DEVICE = re.compile(rb"set_default_device\(\s*(?!\s|['\"]cpu)")
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -36,27 +37,28 @@ def questions(path: str) -> Iterator[str]:
             yield os.path.join(place, f"{first}{QUESTION}")
 
 
-def answer(question: str) -> bool:
-    """Whether one of them does."""
+def answer(question: str) -> str:
+    """How one of them does; "" where none does."""
     place, first = os.path.split(question.removesuffix(QUESTION))
-    names = [name for name in listing(place) if name.endswith(".py")]
-    return len(names) <= _MOST and any(
-        sets and os.fsencode(first) in imports
-        for name in names
-        if name != f"{first}.py"
-        for imports, sets in (_outline_of(os.path.join(place, name)),)
-    )
+    names = [name for name in listing(place) if name.endswith(".py") and name != f"{first}.py"]
+    if len(names) > _MOST:
+        return ""
+    found = (_outline_of(os.path.join(place, name)) for name in names)
+    told = {how for imports, how in found if os.fsencode(first) in imports}
+    return max(told, default="")
 
 
-def _outline_of(program: str) -> tuple[frozenset[bytes], bool]:
-    """The first words of what a program imports, and whether it sets where tensors are made."""
+def _outline_of(program: str) -> tuple[frozenset[bytes], str]:
+    """The first words of what a program imports, and how it sets where tensors are made."""
     try:
         return _outline(program, files.version(os.stat(program)))
     except OSError:
-        return frozenset(), False
+        return frozenset(), ""
 
 
 @lru_cache(maxsize=4096)
-def _outline(program: str, _version: tuple[int, int, int]) -> tuple[frozenset[bytes], bool]:
+def _outline(program: str, _version: tuple[int, int, int]) -> tuple[frozenset[bytes], str]:
     data = files.read(program, files.LARGEST_SOURCE)
-    return frozenset(_IMPORT.findall(data)), _SETS_DEFAULT.search(data) is not None
+    how = BY_DEVICE if _SETS_DEVICE.search(data) is not None else ""
+    how = BY_TYPE if _SETS_TYPE.search(data) is not None else how
+    return frozenset(_IMPORT.findall(data)), how

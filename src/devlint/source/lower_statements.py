@@ -199,7 +199,12 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, path: str) -> ir.Stm
         optional(node.returns, path),
         is_async,
         _signature(node, params, f"{'async ' if is_async else ''}def {node.name}()", path),
+        _type_params(node),
     )
+
+
+def _type_params(node: Any) -> tuple[str, ...]:
+    return tuple([each.name for each in getattr(node, "type_params", ())])
 
 
 def _signature(node: Any, params: tuple[ir.Parameter, ...], bare: str, path: str) -> Spot:
@@ -218,6 +223,7 @@ def _class(node: ast.ClassDef, path: str) -> ir.Stmt:
         statements(node.body, path),
         several(node.decorator_list, path),
         (path, node.lineno, start, node.lineno, end),
+        _type_params(node),
     )
 
 

@@ -157,6 +157,9 @@ class Row:
     model_and_batch: tuple[str, ...] = ()
     """opaque, of a trainer: its methods whose first two arguments are a model and a batch that it
     has brought to where the model is (`compute_loss`)."""
+    metrics: bool = False
+    """construct of a module: its framework places the metrics that it keeps, in plain containers,
+    too."""
     cuda: bool = False
     """It needs CUDA at run time and raises without it (`torch.cuda.synchronize`)."""
     inside: str = ""

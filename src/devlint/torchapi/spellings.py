@@ -133,3 +133,27 @@ def says_plain(annotation: str) -> bool:
 def says_text(annotation: str) -> bool:
     """Whether an annotation speaks of text or pictures."""
     return _OF_TEXT.search(annotation) is not None
+
+
+MODULE_ATTRIBUTES = frozenset(
+    """
+    T_destination add_module apply bfloat16 buffers call_super_init children compile cpu cuda double
+    dump_patches eval extra_repr float forward get_buffer get_extra_state get_parameter
+    get_submodule half ipu load_state_dict modules mtia named_buffers named_children named_modules
+    named_parameters parameters register_backward_hook register_buffer register_forward_hook
+    register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook
+    register_load_state_dict_post_hook register_load_state_dict_pre_hook register_module
+    register_parameter register_state_dict_post_hook register_state_dict_pre_hook requires_grad_
+    set_extra_state set_submodule share_memory state_dict to to_empty train training type xpu
+    zero_grad
+    """.split()
+)
+"""What every nn.Module has; names with an underscore in front may be its own as well."""
+
+OLD_BUILTINS = frozenset(
+    """
+    apply basestring buffer cmp coerce display execfile file get_ipython intern long profile
+    raw_input reduce reload reveal_type unichr unicode xrange WindowsError
+    """.split()
+)
+"""Names that Python 2, a notebook, a profiler or a type checker binds."""

@@ -69,10 +69,13 @@ def _is_closed(name: str) -> bool:
 def _declare_members(frame: Frame, info: ClassInfo) -> None:
     for statement in info.node.body:
         if isinstance(statement, ir.Function):
-            spelled = map(dotted_name, statement.decorators)
-            if f"{statement.name}.setter" in spelled:
-                info.setters[statement.name] = statement
-            info.methods.setdefault(statement.name, statement)
+            name, spelled = statement.name, set(map(dotted_name, statement.decorators))
+            if f"{name}.setter" in spelled:
+                info.setters[name] = statement
+            if name not in info.methods or spelled.isdisjoint(
+                (f"{name}.setter", f"{name}.deleter")
+            ):
+                info.methods[name] = statement  # after what `typing.overload` says of it
             if any(_is_property(decorator) for decorator in statement.decorators):
                 info.properties.add(statement.name)
         elif isinstance(statement, ir.Assign):
@@ -82,7 +85,7 @@ def _declare_members(frame: Frame, info: ClassInfo) -> None:
     for method in (*info.methods.values(), *info.setters.values()):
         scan = frame.file.scan(method)
         info.attributes |= scan.self_stores
-        info.open_base |= scan.dynamic or bool({"setattr", "vars"} & scan.called)
+        info.open_base |= scan.dynamic or bool({"setattr", "vars", "locals"} & scan.called)
 
 
 def _is_property(node: ir.Expr) -> bool:

@@ -22,7 +22,14 @@ from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, library_value
 from devlint.flow.frames.record import Record
-from devlint.flow.operations import arrivals, attributes, operators, placeholders, unpacking
+from devlint.flow.operations import (
+    arrivals,
+    attributes,
+    missing,
+    operators,
+    placeholders,
+    unpacking,
+)
 from devlint.model import ir
 
 
@@ -52,7 +59,10 @@ def _name(frame: Frame, node: ir.Name) -> Value:
         return library.followed(frame, value, node) if value.kind is Kind.LIBRARY else value
     if node.id in BUILTINS:
         return library_value(f"builtins.{node.id}")
-    return library.from_star(frame, node) or path_value(node.id)
+    found = library.from_star(frame, node)
+    if found is None and missing.is_unbound(frame, node):
+        frame.state.alive = False
+    return found or path_value(node.id)
 
 
 def _attribute(frame: Frame, node: ir.Attribute) -> Value:

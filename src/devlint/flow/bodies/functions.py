@@ -115,7 +115,9 @@ def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
         frame.state.wait()
         _forget(frame, closure, call.positional, call.keywords)
         return returns.elements(frame, node, inner), inner, []
-    left = left_behind(frame.state.heap, inner.state.heap, value)
+    project = frame.world.project
+    around = () if project is None else project.changing
+    left = left_behind(frame.state.heap, inner.state.heap, value, around)
     if hidden := call.hidden(frame):
         value = _of_other_names(inner, closure.qualname, value, left, hidden)
     for ref in left:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import fields
 
 from devlint.flow.domain.mixtures import Empty, Mixed, Several
@@ -19,11 +19,11 @@ HOLDERS = (Bound, Owned, Batch, OneOf, Partial, Arguments, Several, Mixed, Empty
 _MAY_REFER = (tuple, frozenset, Value)
 
 
-def left_behind(before: Heap, after: Heap, value: Value) -> list[Ref]:
-    """What a call has written, by what it gives and the objects before and after it: all that was
-    there before, and what was made of which somebody knows now."""
+def left_behind(before: Heap, after: Heap, value: Value, around: Container[Ref] = ()) -> list[Ref]:
+    """What a call has written, by what it gives and the objects before and after it, and others
+    `around`: all that was there before, and what was made of which somebody knows now."""
     written = after.written
-    old = [ref for ref in written if ref in before]
+    old = [ref for ref in written if ref in before or ref in around]
     if len(old) == len(written):
         return old
     found = set(old)

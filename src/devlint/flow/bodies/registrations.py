@@ -102,14 +102,14 @@ def _registers_several(method: ir.Function) -> bool:
 
 
 def _is_made_of_parts(methods: _Methods, name: str) -> bool:
-    """Whether all that is appended is the module itself, a part of it, or
+    """Whether all that is put into it is the module itself, a part of it, or
     `Sequential(self.body, self.heads[-1])`, which holds nothing else; or what such a container is
     made of in the same method: `steps[-1]` beside `Sequential(*steps)`."""
     added = []
     for _, inside in methods:
-        appended = list(_appended(inside, name))
-        listed = set(_listed(inside)) if appended else set()
-        added += [is_part(each) or _is_in(each, listed) for each in appended]
+        put = list(_put(inside, name))
+        listed = set(_listed(inside)) if put else set()
+        added += [is_part(each) or _is_in(each, listed) for each in put]
     return bool(added) and all(added)
 
 
@@ -118,16 +118,16 @@ def _is_in(node: ir.Expr, names: set[str]) -> bool:
     return is_one_of(node.value if isinstance(node, ir.Subscript) else node, names)
 
 
-def _appended(inside: list[ir.Node], name: str) -> Iterator[ir.Expr]:
+def _put(inside: list[ir.Node], name: str) -> Iterator[ir.Expr]:
+    """What is appended to a container, or stored under a key of it."""
     for node in inside:
         match node:
-            case ir.Call(
-                func=ir.Attribute(
-                    value=ir.Attribute(value=ir.Name(id="self"), attr=attr), attr="append"
-                ),
-                args=(argument,),
-            ) if attr == name:
-                yield argument.value
+            case ir.Call(func=ir.Attribute(value=to, attr="append"), args=(argument,)):
+                if self_attribute(to, "self") == name:
+                    yield argument.value
+            case ir.Assign(targets=(ir.Subscript(value=to),), value=ir.Expr() as value):
+                if self_attribute(to, "self") == name:
+                    yield value
 
 
 _CONTAINERS = ("Sequential", "ModuleList")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.bodies.registrations import is_part, is_registered_elsewhere
+from devlint.flow.domain.lattice import THE_MODULE, UNKNOWN, may_be_host
+from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import ClassInfo
@@ -40,6 +42,10 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
     held = [each for value in found.inside for each in frame.objects(value)]
     if not parameters and not any(holds_something(frame, each) for each in held):
         return  # there is nothing to move
+    if held and all(map(_is_metric, held)) and _places_metrics(info, frame):
+        return
+    if held and all(map(_is_moved, held)):
+        return  # a teacher, say: whoever kept it there has placed it, and doesn't train it
     statement, operand = stores[0]
     shown = _shown(operand.node)
     if parameters and shown and all(map(is_part, shown)):
@@ -52,6 +58,20 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
         or is_registered_elsewhere(info, frame, name, found)
     ):
         frame.record(filled.fact(info, frame, name, found))
+
+
+def _is_metric(found: Object) -> bool:
+    return found.library_class.startswith("torchmetrics.")
+
+
+def _is_moved(found: Object) -> bool:
+    return found.device not in (UNKNOWN, THE_MODULE) and not may_be_host(found.device)
+
+
+def _places_metrics(info: ClassInfo, frame: Frame) -> bool:
+    """Whether a framework places the metrics that objects of a class keep."""
+    rows = map(frame.world.table.get, info.library_bases())
+    return any(row is not None and row.metrics for row in rows)
 
 
 def _is_hidden(info: ClassInfo, node: ir.Expr) -> bool:

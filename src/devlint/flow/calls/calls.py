@@ -38,7 +38,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, is_builtin, library_value
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.modules.constructed import Typed
-from devlint.flow.modules.placement import give_away
+from devlint.flow.modules.placement import give_away, place_of_parameters
 from devlint.flow.operations import arrivals, attributes, batches, containers, objects
 from devlint.flow.operations.operators import filled
 from devlint.flow.syntax.scan import TENSORS_ALONE_HAVE
@@ -213,7 +213,10 @@ def _call_method(
         if attr in arrivals.OF_ARRAYS:
             arrivals.read(frame, node, (func.value, base))
         return transfer.named(frame, node, f"numpy.ndarray.{attr}", args)
-    if attr in _ONLY_MODULES and (kind is Kind.PLACED or base.trait is Trait.IF_MODULE):
+    if attr in _ONLY_MODULES and kind is Kind.UNKNOWN and isinstance(base.data, Path):
+        if base.trait is not Trait.IF_MODULE:
+            base = base.but(kind=Kind.PLACED, device=place_of_parameters(frame, func.value))
+    if attr in _ONLY_MODULES and (base.kind is Kind.PLACED or base.trait is Trait.IF_MODULE):
         args = replace(args, receiver=(func.value, base.but(kind=Kind.PLACED, trait=None)))
         return transfer.named(frame, node, f"torch.nn.Module.{attr}", args)
     if kind is Kind.PLACED and attr in moves.MODES and args.count < 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,10 +21,12 @@ from devlint.flow.domain.lattice import UNKNOWN, Guarded, Known
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import NOTHING, PROVED, Kind, Value
 from devlint.flow.frames.fields import NAMESPACES
-from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
+from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo, File
 from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.walk import names_assigned, nodes_of
 from devlint.model import ir
 from devlint.model.trees import is_named
+from devlint.policy import means
 
 
 def settled(frame: Frame, node: ir.Expr, tested: Value = NOTHING) -> bool | None:
@@ -68,9 +71,35 @@ def _given_flag(frame: Frame, node: ir.Name) -> bool | None:
     """Whether a parameter or a name of the running function counts as true here. An object that a
     call has passed does, unless its class may say otherwise."""
     value = _own(frame, node.id)
+    if value is None and _is_constant_of_file(frame, node.id):
+        return _truth(frame.look_up(node.id))
     if value is not None and frame.site and value.kind is Kind.INSTANCE and frame.object(value):
         return _is_true_object(frame.class_of(value))
     return _truth(value)
+
+
+def _is_constant_of_file(frame: Frame, name: str) -> bool:
+    """Whether the file sets a flag to `True` or `False` once, and nothing in the project sets it
+    anew. One that speaks of devices is there to be changed by hand, for another machine."""
+    file, project = frame.file, frame.world.project
+    if project is None or name in file.rebound or any(name in each for each in frame.scopes):
+        return False
+    if name not in file.once(_flags, file) or means("speaks-of-devices", name, "word"):
+        return False
+    return not project.may_bind(file.path, name)
+
+
+def _flags(file: File) -> frozenset[str]:
+    """The names that a file binds once, to `True` or `False`."""
+    bound = Counter(names_assigned(nodes_of(file.body)))
+    return frozenset(
+        target.id
+        for each in file.body
+        if isinstance(each, ir.Assign) and isinstance(each.value, ir.Constant)
+        for target in each.targets
+        if isinstance(target, ir.Name) and bound[target.id] == 1
+        if isinstance(each.value.value, bool)
+    )
 
 
 def _is_true_object(info: ClassInfo | None) -> bool | None:
@@ -101,7 +130,20 @@ def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
         return None
     value = found.entries[node.attr]
     is_made = this.trait is Trait.SELF and frame.name == "__init__"
-    return _truth(value) if is_made or value.trait is Trait.ANSWER else None
+    if is_made or value.trait is Trait.ANSWER:
+        return _truth(value)
+    told = _truth(value) if value.kind is Kind.BOOL else None
+    return told if told is not None and _is_never_changed(frame, this, node.attr) else None
+
+
+def _is_never_changed(frame: Frame, this: Value, name: str) -> bool:
+    """Whether nobody but its constructor stores an attribute of the running method's object."""
+    info, project = frame.class_of(this), frame.world.project
+    if info is None or project is None or this.trait is not Trait.SELF:
+        return False
+    if info.is_open or name in frame.world.written or _is_stored_later(info, name):
+        return False
+    return not project.may_give(info.file.path, info.node.name, name)
 
 
 def _truth(value: Value | None) -> bool | None:

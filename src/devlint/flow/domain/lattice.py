@@ -285,7 +285,7 @@ def of_one_or_other(a: Device, b: Device) -> Device | None:
     where it doesn't; None for things that may both be there."""
     match a, b:
         case Guarded(key, yes, Unknown()), Guarded(other, Unknown(), no) if key == other:
-            return Guarded(key, yes, no)
+            return choose(key, yes, no)
         case Guarded(_, Unknown(), _), Guarded(_, _, Unknown()):
             return of_one_or_other(b, a)
     return None

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.keys import asks_type, stands_in
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol, choose, join
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Guarded, Symbol, choose, join
 from devlint.flow.domain.paths import Path, Ref
 from devlint.flow.domain.state import ANOTHER, MASKED, WAITED, Asked, Object, State
 from devlint.flow.domain.value_joins import (
@@ -37,9 +37,11 @@ def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
     same = a.entries.keys() == b.entries.keys()  # else a dict may lack what one of them has
     if same and a.items is not None and b.items is not None and len(a.items) == len(b.items):
         items = tuple(join_values(x, y, key) for x, y in zip(a.items, b.items, strict=True))
-    moved = a.device != b.device
+    device = choose(key, a.device, b.device) if key else join(a.device, b.device)
+    # Of two that are each on one path alone, either is where the other one is.
+    moved = a.device != b.device and isinstance(device, Guarded)
     return Object(
-        device=choose(key, a.device, b.device) if key else join(a.device, b.device),
+        device=device,
         items=items,
         entries=entries,
         element=_join_elements(a, b, items, key),
@@ -254,3 +256,13 @@ def _join_bindings(
 
 
 _HELD = (Kind.MODULE, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.INSTANCE)
+
+
+def united(base: Object, other: Object) -> Object:
+    """A container with what further code has put into a copy of it."""
+    items, element = None, NOTHING
+    if base.items is not None and other.items is not None:
+        items = (*base.items, *other.items[len(base.items) :])
+    else:
+        element = join_held([each.others() for each in (base, other) if each.items != ()])
+    return replace(base, items=items, entries={**other.entries, **base.entries}, element=element)

@@ -132,7 +132,7 @@ class OneOf:
     options: tuple[tuple[object, Settled], ...]
 
 
-MOST_OPTIONS = 4
+MOST_OPTIONS = 8
 """Where there are more, none of them is followed."""
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import asks_type_of
 from devlint.flow.domain.lattice import (
+    Device,
     Symbol,
     is_chosen,
     is_place_of_argument,
     may_be_accelerator,
     names_accelerator,
     only_host,
+    parameter_of,
     path_of,
+    symbols,
 )
 from devlint.flow.domain.paths import identity
 from devlint.flow.domain.traits import ELEMENTS, Trait
@@ -47,6 +50,8 @@ def tell_read(
     followed = value.origin in (Origin.MOVED, Origin.FOLLOWS)
     if is_place_of_argument(operand.device):
         followed = followed and method == "cpu-only" and _is_made_of_input(operand, frame.role)
+    elif method != "cpu-only" and _is_where_arguments_are(frame, operand.device):
+        followed = False
     open_yet = method == "numpy" and not followed and not only_host(operand.device)
     if open_yet and isinstance(at, ir.Call) and tell_copied_elsewhere(frame, at, node):
         return
@@ -57,6 +62,14 @@ def tell_read(
     if may_be_accelerator(operand.device) and (followed or names_accelerator(operand.device)):
         read = HostRead(at, frame.context(), operand, method, value.grad, container)
         frame.record(read)
+
+
+def _is_where_arguments_are(frame: Frame, device: Device) -> bool:
+    """Whether it is where tensors are that the running function is given, as far as anything is
+    known of it: something else may stand in for them."""
+    places = list(symbols(device))
+    given = all(is_place_of_argument(each) and frame.takes(parameter_of(each)) for each in places)
+    return bool(places) and given and not names_accelerator(device)
 
 
 def tell_inside(use: Use, given: Given, whole: ir.Expr, container: Kind) -> None:

@@ -200,12 +200,15 @@ def _module(use: Use) -> Value:
 
 
 def _children(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
-    """The modules given to `nn.Sequential(...)` or `nn.ModuleList([...])`; None where not all of
-    them are known."""
+    """The modules given to `nn.Sequential(...)`, by `OrderedDict(...)` too, or to
+    `nn.ModuleList([...])`; None where not all of them are known."""
     inside = tuple(value for _, value in args.positional())
-    listed = frame.object(inside[0]) if len(inside) == 1 and inside[0].kind is Kind.LIST else None
-    if listed is not None and listed.items is not None:
-        inside = listed.items
+    whole = frame.object(inside[0]) if len(inside) == 1 else None
+    if whole is not None and whole.items is not None:
+        if inside[0].kind is Kind.LIST:
+            inside = whole.items
+        elif inside[0].kind is Kind.DICT:
+            inside = (*whole.items, *whole.entries.values())
     known = not args.unpacked and all(value.kind is Kind.MODULE for value in inside)
     return inside if known else None
 

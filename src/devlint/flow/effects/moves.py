@@ -197,6 +197,7 @@ def _moved(
     if receiver.kind in (Kind.UNKNOWN, Kind.PLACED):  # nobody knows whether it is a module
         _keep_if_module(frame, call, base, receiver, device, told)
     if receiver.kind is Kind.UNKNOWN:
+        _take_along(frame, receiver, device, told)
         data = receiver.data if isinstance(receiver.data, Path) else None
         return Value(Kind.PLACED, device, data, Origin.MOVED, trace=told)
     if receiver.kind in TENSORS:
@@ -223,6 +224,15 @@ def _moved(
             frame.update(receiver, held)
         return receiver
     return NOTHING
+
+
+def _take_along(frame: Frame, receiver: Value, device: Device, told: Step) -> None:
+    """What moves takes along the modules that were stored in it: `model.metric = metric`."""
+    if isinstance(receiver.data, Path):
+        inside = f"{receiver.data.text}."
+        for path, value in [*frame.state.paths.items()]:
+            if value.kind is Kind.MODULE and path.startswith(inside):
+                place_module(frame, value, device, told)
 
 
 def _moved_trait(receiver: Value, device: Device) -> Trait | Fixed | None:

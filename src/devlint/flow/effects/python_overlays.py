@@ -9,8 +9,7 @@ from itertools import count
 from devlint.flow.conditions import implications, questions
 from devlint.flow.conditions.of_types import is_instance
 from devlint.flow.domain.derivation import Sort, Step, is_making
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
-from devlint.flow.domain.paths import Path, as_device, identity, path_value, place_of_path
+from devlint.flow.domain.paths import as_device, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Origin, Value
@@ -20,6 +19,7 @@ from devlint.flow.effects.use import Overlay
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, library_value
+from devlint.flow.modules.placement import place_of_parameters
 from devlint.flow.operations import arrivals
 from devlint.flow.operations.dimensions import note_length
 from devlint.flow.operations.unpacking import known_items
@@ -54,24 +54,8 @@ def _next_parameter(frame: Frame, call: ir.Call) -> Value:
     func = call.func
     if not isinstance(func, ir.Attribute) or func.attr not in ("parameters", "buffers"):
         return NOTHING
-    owner = identity(func.value)
-    place = place_of_path(Path(owner, given=True))
-    if isinstance(place, Symbol):  # a module has no `device` that could be asked
-        place = Symbol(place.key, f"next({owner}.{func.attr}()).device")
-    if _is_of_new_module(frame, func.value):
-        place = UNKNOWN
+    place = place_of_parameters(frame, func.value, func.attr)
     return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True, trace=Step(Sort.HELD, call))
-
-
-def _is_of_new_module(frame: Frame, node: ir.Expr) -> bool:
-    """Whether it is a part of a module that is just made: nobody has placed that yet."""
-    match node:
-        case ir.Attribute(value=ir.Name(id=name)):
-            owner = frame.look_up(name)
-            if owner is None or owner.kind is not Kind.MODULE or owner.trait is not Trait.SELF:
-                return False
-            return frame.place(owner) in (CPU, UNKNOWN)
-    return False
 
 
 def _length(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

@@ -11,6 +11,7 @@ from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, HOST_CH
 from devlint.flow.domain.lattice import (
     UNKNOWN,
     Device,
+    Guarded,
     join,
     of_one_or_other,
 )
@@ -235,7 +236,7 @@ class Frame:
         if found is None and isinstance(value.data, frozenset):
             return self._several(value.data)
         if found is None and self.world.project is not None:
-            return self.world.project.heap.get(value.data)
+            return self.world.project.object(value.data, self.world.home.path)
         return found
 
     def class_of(self, value: Value) -> ClassInfo | None:
@@ -267,7 +268,9 @@ class Frame:
         if placed:  # what holds nothing is wherever the others are
             joined = replace(joined, device=reduce(join, placed))
         apart = of_one_or_other(known[0].device, known[1].device) if len(known) == 2 else None
-        return joined if apart is None else replace(joined, device=apart, guarded=True)
+        if apart is None:
+            return joined
+        return replace(joined, device=apart, guarded=isinstance(apart, Guarded))
 
     def update(self, value: Value, found: Object) -> None:
         """Change the object that a value refers to."""

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import (
+    Callable,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -96,6 +105,13 @@ class Names(Protocol):
     def heap(self) -> Mapping[Ref, Object]:
         """What they refer to."""
 
+    @property
+    def changing(self) -> Container[Ref]:
+        """Those of them that what runs now changes for good, as the top level of a file does."""
+
+    def object(self, ref: Ref, home: str) -> Object | None:
+        """What one of them refers to, with what other files than `home` put into it."""
+
     def imported(self, file: File, level: int, name: str) -> str | None:
         """The dotted name of the module that an import of a file means, if it is followed."""
 
@@ -104,6 +120,12 @@ class Names(Protocol):
 
     def value(self, file: File, name: str) -> Value | None:
         """What a dotted name stands for in a file; None where that isn't known."""
+
+    def may_bind(self, path: str, name: str) -> bool:
+        """Whether a file may bind an attribute of that name from outside of what has it."""
+
+    def may_give(self, path: str, class_name: str, attr: str) -> bool:
+        """Whether another file may give the objects of a class an attribute."""
 
     def spawned(self, path: str, functions: Iterable[str]) -> Mapping[str, bool]:
         """The functions of a file for which others start processes, and whether each is given the

@@ -20,6 +20,7 @@ from devlint.flow.domain.lattice import (
     choose,
     names_accelerator,
 )
+from devlint.flow.domain.paths import Path, identity, place_of_path
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import REGISTERED, Trait
 from devlint.flow.domain.value_joins import both
@@ -110,13 +111,18 @@ def place_kept(frame: Frame, module: Object, device: Device) -> None:
     object or a list of the module that keeps a parameter, too, finds it on the new device. Of one
     that the module doesn't hold under a name of its own, nobody knows."""
     own = [held for held in module.entries.values() if held.trait is Trait.PARAMETER]
-    for keeper in module.entries.values():
+    waiting, seen = [*module.entries.values()], set[object]()
+    while waiting:
+        keeper = waiting.pop()
         listed = keeper.kind.is_container
         found = frame.object(keeper) if listed or keeper.kind is Kind.INSTANCE else None
-        if found is None or all(held.trait is not Trait.PARAMETER for held in found.inside):
+        if found is None or keeper.data in seen:
             continue
-        along = partial(_along, own=own, device=device, listed=listed)
-        frame.update(keeper, found.mapped(along))
+        seen.add(keeper.data)
+        waiting.extend(found.inside)  # a list of objects that keep some, say
+        if any(held.trait is Trait.PARAMETER for held in found.inside):
+            along = partial(_along, own=own, device=device, listed=listed)
+            frame.update(keeper, found.mapped(along))
 
 
 def _along(held: Value, own: list[Value], device: Device, listed: bool) -> Value:
@@ -246,3 +252,25 @@ def _led_by_cuda(device: Device) -> Device:
     if isinstance(device, Guarded):
         return choose(device.key, _led_by_cuda(device.yes), _led_by_cuda(device.no))
     return _WHERE_CUDA_LEADS if device == CUDA else device
+
+
+def place_of_parameters(frame: Frame, module: ir.Expr, method: str = "parameters") -> Device:
+    """Where the parameters of a module are that isn't known, as `method` gives them."""
+    owner = identity(module)
+    place = place_of_path(Path(owner, given=True))
+    if _is_of_new_module(frame, module):
+        return UNKNOWN
+    if isinstance(place, Symbol):  # a module has no `device` that could be asked
+        return Symbol(place.key, f"next({owner}.{method}()).device")
+    return place
+
+
+def _is_of_new_module(frame: Frame, node: ir.Expr) -> bool:
+    """Whether it is a part of a module that is just made: nobody has placed that yet."""
+    match node:
+        case ir.Attribute(value=ir.Name(id=name)):
+            owner = frame.look_up(name)
+            if owner is None or owner.kind is not Kind.MODULE or owner.trait is not Trait.SELF:
+                return False
+            return frame.place(owner) in (CPU, UNKNOWN)
+    return False

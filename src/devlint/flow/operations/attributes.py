@@ -24,6 +24,7 @@ from devlint.flow.frames.library import followed, library_value, method_of, name
 from devlint.flow.modules.constructed import Typed, held
 from devlint.flow.modules.placement import forget_optimizer, held_place, parameter_at
 from devlint.flow.operations import graphs
+from devlint.flow.operations.missing import is_missing
 from devlint.flow.operations.objects import dict_of, of_each
 from devlint.flow.operations.own_device import (
     is_stateless,
@@ -233,6 +234,8 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         name = method_of(frame, bases, own, attr)
         if name:
             return Value(Kind.METHOD, data=Bound(base, node.value, name))
+    if is_missing(frame, base, attr):
+        frame.state.alive = False
     given = base.kind is Kind.MODULE and base.origin is Origin.INPUT
     if isinstance(node.value, ir.Name) and (base.trait is Trait.SELF or given):
         return path_value(f"{node.value.id}.{attr}", given)

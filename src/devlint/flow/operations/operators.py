@@ -307,8 +307,8 @@ def _item(found: Object, kind: Kind, index: Value) -> Value:
     if kind is Kind.DICT:
         if isinstance(index.data, str):
             return found.entries.get(index.data, found.element)
-        spelled = index.kind is Kind.TUPLE or index.trait is Trait.SLICE
-        return NOTHING if spelled else found.elements()  # no dict of tensors has such keys
+        inside, spelled = found.elements(), index.kind is Kind.TUPLE or index.trait is Trait.SLICE
+        return NOTHING if spelled and inside.kind in TENSORS else inside  # these have no such keys
     if found.items is not None and isinstance(index.data, int):
         if -len(found.items) <= index.data < len(found.items):
             return found.items[index.data]

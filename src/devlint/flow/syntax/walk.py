@@ -169,6 +169,35 @@ def uncalled(body: ir.Body) -> dict[str, list[ir.Name | ir.Attribute]]:
     return found
 
 
+_FILL = ("append", "add", "update", "setdefault")
+
+
+def fills_others(function: ir.Function) -> bool:
+    """Whether a function puts something into a container that it hasn't made: one of its object, or
+    of its file."""
+    own = {each.name for each in function.params[1:]}
+    into: list[ir.Expr] = []
+    for node in descendants(function):
+        own.update(each.id for each in targets(node) if isinstance(each, ir.Name))
+        match node:
+            case ir.Assign(targets=(ir.Subscript(value=to),)):
+                into.append(to)
+            case ir.Call(func=ir.Attribute(value=to, attr=attr)) if attr in _FILL:
+                into.append(to)
+    return any(own.isdisjoint(names_in(to)) for to in into)
+
+
+def bases_named(body: ir.Body) -> frozenset[str]:
+    """The names that stand in the bases of a file's classes, whatever else does."""
+    classes = (node for node in nodes_of(body) if isinstance(node, ir.Class))
+    inside = nodes_of(base for each in classes for base in each.bases)
+    return frozenset(
+        each.id if isinstance(each, ir.Name) else each.attr
+        for each in inside
+        if isinstance(each, (ir.Name, ir.Attribute))
+    )
+
+
 def given_back(body: ir.Body) -> frozenset[ir.Function]:
     """The functions inside of functions that these do nothing with but to return them."""
     found = set[ir.Function]()
