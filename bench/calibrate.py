@@ -30,7 +30,7 @@ import argparse
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from math import exp, sqrt
 from pathlib import Path
 
@@ -64,14 +64,16 @@ class Fit:
 
     mean: int
     shares: dict[Kind, int]
-    files: dict[str, float]
-    """Log-odds, by the rows of policy that speak of the files."""
+    files: dict[str, dict[str, float]]
+    """Log-odds, by the rows of policy that speak of the files and by the family of a code: what a
+    test doesn't show may still be true of what it says."""
 
     def of(self, label: Label) -> int:
         """What a finding scores."""
         rule = self.shares.get((code(label), None), self.mean)
         sorts = [f"{score.FILE}{name}" for name in filter(None, [file(label)])]
-        return score.shifted(self.shares.get(kind(label), rule), sorts, self.files)
+        files = score.of_family(self.files, code(label))
+        return score.shifted(self.shares.get(kind(label), rule), sorts, files)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -174,14 +176,14 @@ def fitted(labels: Sequence[Label]) -> Fit:
 
     kinds = {each: round(100 * of_kind(each)) for each in weight if each is not None}
     fit = Fit(round(100 * mean), kinds, {})
-    files = {}
-    for name in OF_FILES:
+    files: dict[str, dict[str, float]] = {}
+    for name, family in product(OF_FILES, score.PROVING):
         given = [
             (fit.of(each) / 100, bool(each.true), 1 / sqrt(many[project(each), code(each)]))
             for each in labels
-            if file(each) == name
+            if file(each) == name and code(each).startswith(family)
         ]
-        files[name] = round(added(given), 2)
+        files.setdefault(name, {})[family] = round(added(given), 2)
     return replace(fit, files=files)
 
 
@@ -292,10 +294,13 @@ def written(labels: Sequence[Label]) -> str:
         "# of a rule that nobody has judged",
         f"mean = {fit.mean}",
     ]
-    lines += ["", "# in files that such a row speaks of, in log-odds", f"[{score.FILES}]"]
-    for name, odds in fit.files.items():
-        judged = [bool(each.true) for each in labels if file(each) == name]
-        lines.append(f"{name} = {odds}  # {sum(judged)} of {len(judged)} true")
+    lines += ["", "# in files that such a row speaks of, in log-odds, by families of codes"]
+    for name, families in fit.files.items():
+        lines.append(f"[{score.FILES}.{name}]")
+        there = [each for each in labels if file(each) == name]
+        for family, odds in families.items():
+            judged = [bool(each.true) for each in there if code(each).startswith(family)]
+            lines.append(f"{family} = {odds}  # {sum(judged)} of {len(judged)} true")
     rule = ""
     for own, evidence in sorted(fit.shares, key=lambda each: (each[0], each[1] or "")):
         if own != rule:

@@ -30,7 +30,8 @@ were true, and 811 of the 1,177 others."""
 RULE = "rule"
 """How the table calls the share of a rule, whatever the evidence."""
 FILES = "files"
-"""How the table calls what rows of policy say that speak of a file, in log-odds."""
+"""How the table calls what rows of policy say that speak of a file, in log-odds, by families: a
+move without effect is one in a test, too, while a module that a test makes up stays where it is."""
 FILE = "file."
 """How the sort begins that stands for such a row, before its name."""
 NAME = "policy."
@@ -72,7 +73,13 @@ def score(code: str, sorts: Collection[str]) -> int:
         return 100
     found = _numbers()
     of_rule = found.get(code, {RULE: found["mean"]})
-    return shifted(of_rule.get(evidence(sorts), of_rule[RULE]), sorts, found[FILES])
+    files = of_family(found[FILES], code)
+    return shifted(of_rule.get(evidence(sorts), of_rule[RULE]), sorts, files)
+
+
+def of_family(files: Mapping[str, Mapping[str, float]], code: str) -> dict[str, float]:
+    """What rows of policy that speak of a file add to the numbers of one family of codes."""
+    return {name: odds.get(code[: len(PROVING[0])], 0.0) for name, odds in files.items()}
 
 
 def shifted(number: int, sorts: Collection[str], files: Mapping[str, float]) -> int:
