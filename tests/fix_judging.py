@@ -27,6 +27,10 @@ _GIVEN = "a constructor that takes a container of modules is given one module he
 
 OF_ITSELF: Mapping[tuple[str, str], str] = {
     ("dev1_loads::Every loader[0]", "constants.pkl"): "the file is none of TorchScript",
+    (
+        "dev2_fixes::What is written into stays where it is, or is made where the rest is[0]",
+        "StopIteration",
+    ): "what stands in for a model has no parameters, and so no first one",
     ("dev2_generators::Numbers keep their seed[0]", _DOUBLE): "it asks for float64",
     ("dev2_operations::What arrays tell of their dimensions[0]", _DOUBLE): "it adds float64",
     ("dev3_attributes::Questions that are named and not called[0]", "Assert"): "it asks for groups",

@@ -66,6 +66,13 @@ def test_what_the_name_of_a_file_says_is_added_in_log_odds() -> None:
     assert score.shifted(72, ("file.files-for-cuda", "source.module"), files) == 72
 
 
+def test_what_a_file_says_depends_on_the_family() -> None:
+    files = {"files-of-tests": {"DEV2": -1.5, "DEV3": 0.25}}
+    assert score.of_family(files, "DEV203") == {"files-of-tests": -1.5}
+    assert score.of_family(files, "DEV302") == {"files-of-tests": 0.25}
+    assert score.of_family(files, "DEV401") == {"files-of-tests": 0}
+
+
 def test_a_finding_in_a_test_is_less_certain() -> None:
     def found(path: str) -> Finding:
         source = b"import torch\n\nx = torch.zeros(3, device='cuda') + torch.ones(3)\n"

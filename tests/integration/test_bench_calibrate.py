@@ -63,12 +63,14 @@ def test_what_tests_say_is_added_to_shares() -> None:
     labels = many(10, "DEV201", True) + many(10, "DEV201", False)
     there = [replace(each, key=(*each.key[:2], "tests/a.py", *each.key[3:])) for each in labels]
     fit = calibrate.fitted(labels[:10] + there[10:])
-    (odds,) = fit.files.values()
+    odds = fit.files["files-of-tests"]
     share = fit.shares["DEV201", "stated"]
-    assert odds < -1
+    assert odds["DEV2"] < -1
+    assert odds["DEV3"] == odds["DEV4"] == odds["DEV5"] == 0  # nobody has judged one there
     assert fit.of(labels[0]) == share
-    assert fit.of(there[0]) == score.shifted(share, ("file.files-of-tests",), fit.files) < share
-    assert calibrate.fitted(labels).files == {"files-of-tests": 0}
+    added = {"files-of-tests": odds["DEV2"]}
+    assert fit.of(there[0]) == score.shifted(share, ("file.files-of-tests",), added) < share
+    assert set(calibrate.fitted(labels).files["files-of-tests"].values()) == {0}
 
 
 def test_odds_are_those_that_fit_best() -> None:
