@@ -11,6 +11,7 @@ import pytest
 from devlint.config.settings import Settings
 from devlint.flow.bodies import functions
 from devlint.lint import check, check_source
+from devlint.project.plan import prepare
 
 FOLLOWING = Settings(pedantic=True)
 ALONE = Settings(follow_imports=False, pedantic=True)
@@ -1740,3 +1741,19 @@ def test_one_of_many_that_a_registry_holds(tree: Tree) -> None:
     }
     tree.write({"registry.py": OF_MODELS, "main.py": TRAINING, **models})
     assert tree.lint("main.py") == ["DEV208:8"]
+
+
+def test_what_fills_a_registry_counts_for_each_linted_file(tree: Tree) -> None:
+    """So the number of steps is the same in whichever order files are linted."""
+    base = "from torch import nn\nclass Base(nn.Module): pass\n"
+    model = a_model("Small", '@MODELS.register("small")').replace("(nn.Module)", "(Base)")
+    model = model.replace("from registry", "from base import Base\n    from registry")
+    tree.write({"base.py": base, "small.py": model, "registry.py": OF_MODELS})
+    tree.write({"main.py": TRAINING, "other.py": TRAINING})
+    project = prepare(FOLLOWING).project
+    assert project is not None
+    taken = []
+    for name in ("main.py", "other.py"):
+        tree.lint(name)
+        taken.append(project.steps.taken)
+    assert taken[0] == taken[1] > 0

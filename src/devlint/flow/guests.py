@@ -105,8 +105,10 @@ class Guest(dict[str, Value]):
                     used = (call,)
                 case _:
                     continue
-            if place not in self._inquiries and not names.isdisjoint(chain(*map(names_in, used))):
-                self._find_out(place, "")
+            if not names.isdisjoint(chain(*map(names_in, used))):
+                if place not in self._inquiries:
+                    self._find_out(place, "")
+                self._watch.rely_on(self._inquiries[place])
 
     def settle_stars(self) -> None:
         """Find out of which modules all names are imported."""
