@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import textwrap
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -181,3 +182,20 @@ def test_large_outputs_are_read_past(project: Project) -> None:
 def test_the_hooks_take_notebooks() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert [hook["types_or"] for hook in hooks] == [["python", "pyi", "jupyter"]] * 2
+
+
+@pytest.mark.parametrize("before", ["%run helpers.py", "%pylab inline", "# run helpers.py first"])
+def test_a_notebook_may_use_names_that_its_cells_do_not_bind(project: Project, before: str) -> None:
+    reading = """
+        import torch
+
+        def shifted(x):
+            x = x.to("cuda") + offset
+            return x + torch.ones(3, device="cpu")
+
+        shifted(torch.ones(3))
+    """
+    project.write({"a.ipynb": notebook(code(before), code(textwrap.dedent(reading)))})
+    project.write({"a.py": textwrap.dedent(reading)})
+    assert "DEV202" in project.run("--no-cache", "--quiet", ONLY, "a.ipynb").out
+    assert project.run("--no-cache", "--quiet", ONLY, "a.py").out == ""

@@ -449,7 +449,8 @@ class Scope(Stmt):
 
 @dataclass(slots=True, eq=False)
 class Module(Node):
-    """A file; a part of a page is not the `whole` of a program: its reader has the rest."""
+    """A file; a part of a page, or a notebook, is not the `whole` of a program: its reader has the
+    rest."""
 
     body: Body
     origin: object = None

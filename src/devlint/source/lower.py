@@ -33,7 +33,9 @@ def lower(
         _move(tree, rows)
     try:
         body = with_room(lambda: statements(tree.body, path))
-        return ir.Module(body, File(path, text), whole=rows is None)
+        # In a notebook a magic may bind names (`%run`, `%pylab`), and so may who sits before it.
+        whole = rows is None and not path.endswith(".ipynb")
+        return ir.Module(body, File(path, text), whole)
     except RecursionError:
         raise nested_too_deeply(text) from None
     except KeyError as error:
