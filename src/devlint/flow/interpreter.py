@@ -29,9 +29,10 @@ from devlint.flow.facts.causes import first_of_each
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.others import Heard
 from devlint.flow.frames.record import Record
 from devlint.flow.frames.steps import Steps
-from devlint.flow.frames.world import Heard, World
+from devlint.flow.frames.world import World
 from devlint.flow.modules.constructed import without_rewritten
 from devlint.flow.modules.stale import settled
 from devlint.flow.operations.batches import without_unproven

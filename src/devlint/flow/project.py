@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from devlint.flow.followed import DEEPEST, MOST_CALLERS, Followed
-from devlint.flow.frames.world import Heard, Parameter, Use, World
+from devlint.flow.frames.others import Heard, Parameter, Use
+from devlint.flow.frames.world import World
 from devlint.flow.surroundings import Surroundings, Text, gives_host, runs_on_host
 from devlint.flow.syntax.imports import imported
 from devlint.flow.syntax.processes import spawned

@@ -45,7 +45,8 @@ from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.contents import contents
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.world import Parameter, World
+from devlint.flow.frames.others import Parameter
+from devlint.flow.frames.world import World
 from devlint.flow.modules.asked import kept_arguments
 from devlint.flow.syntax.passing import is_sent_after
 from devlint.flow.syntax.signs import made_up_for_tests

@@ -15,7 +15,8 @@ from devlint.flow.facts import Elsewhere, WorkerUse
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.world import Use, Worked, World
+from devlint.flow.frames.others import Use
+from devlint.flow.frames.world import Worked, World
 from devlint.model import ir
 from devlint.model.reports import Hop
 

@@ -42,7 +42,7 @@ def is_missing(frame: Frame, base: Value, attr: str) -> bool:
 
 
 def _is_reported(name: str) -> bool:
-    """Whether rules tell of a name or an attribute that nothing binds: it is taken to be mended."""
+    """Whether rules tell of a name or an attribute that nothing binds: it is taken to be fixed."""
     return bool(means("about-devices", name, "variable"))
 
 
