@@ -744,6 +744,52 @@ def test_a_batch_that_is_changed_before_it_is_sent(
     assert tree.lint("test.py") == found
 
 
+PLACED = """
+    import torch
+
+    def export(model, device):
+        rows = torch.randn(3, device=device)
+        return model.to(device)(rows) + torch.ones(3)
+
+    class Sampler:
+        def __init__(self, size):
+            self.size = size
+
+        def __call__(self, triples: torch.Tensor):
+            return triples + torch.randint(self.size, triples.shape)
+"""
+
+
+@pytest.mark.parametrize(
+    ("device", "triples", "found"),
+    [
+        ("'cpu'", "triples.cpu()", []),
+        ("args.device", "triples.cpu()", ["DEV203:6"]),
+        ("torch.device('cpu')", "triples.cuda()", ["DEV203:13"]),
+        ("'cuda'", "triples", ["DEV203:6", "DEV203:13"]),
+    ],
+)
+def test_what_calls_give_for_a_device_and_to_an_object(
+    tree: Tree, device: str, triples: str, found: list[str]
+) -> None:
+    tree.write({"place.py": PLACED})
+    assert tree.lint("place.py") == ["DEV203:6", "DEV203:13"]
+    tree.write(
+        {
+            "program.py": f"""
+                import torch
+                from place import Sampler, export
+                from models import load
+
+                def run(args, triples):
+                    export(load(args), {device})
+                    return Sampler(3)({triples})
+            """
+        }
+    )
+    assert tree.lint("place.py") == found
+
+
 def test_a_function_with_many_callers_is_taken_for_everybodys(tree: Tree) -> None:
     use = "from helpers import normalized\n\ndef show(x):\n    return normalized(x.cpu())\n"
     tree.write({"helpers.py": HELPER} | {f"use{i}.py": use for i in range(10)})
@@ -1532,6 +1578,41 @@ def test_the_last_of_several_methods_of_one_name_counts(tree: Tree) -> None:
     """
     tree.write({"net.py": source})
     assert tree.lint("net.py") == ["DEV401:15"]
+
+
+@pytest.mark.parametrize(
+    ("setter", "found"),
+    [
+        ("rollout/utils.py", []),
+        ("rollout/models/helpers.py", []),
+        ("scripts/utils.py", ["DEV203:7"]),
+        ("rollout/engines/utils.py", ["DEV203:7"]),
+    ],
+)
+def test_a_module_of_its_package_says_where_a_file_makes_tensors(
+    tree: Tree, setter: str, found: list[str]
+) -> None:
+    folders = ("rollout", "rollout/models", "rollout/engines", "scripts")
+    tree.write({f"{folder}/__init__.py": "" for folder in folders})
+    net = """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return x.relu() + torch.ones(3)
+    """
+    tree.write({"rollout/models/net.py": net})
+    assert tree.lint("rollout/models/net.py") == ["DEV203:7"]
+    uses = """
+        import torch
+
+        def use_cuda(enabled):
+            if enabled:
+                torch.set_default_tensor_type("torch.cuda.FloatTensor")
+    """
+    tree.write({setter: uses})
+    assert tree.lint("rollout/models/net.py") == found
 
 
 @pytest.mark.parametrize(

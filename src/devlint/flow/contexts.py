@@ -7,7 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.calls.callers import is_edge
-from devlint.flow.domain.lattice import Symbol, is_place_of_argument, may_be_host, parameter_of
+from devlint.flow.domain.lattice import (
+    Symbol,
+    is_named_by_argument,
+    is_place_of_argument,
+    may_be_host,
+    parameter_of,
+)
 from devlint.flow.domain.values import Kind
 from devlint.flow.facts import (
     AttributeRead,
@@ -69,14 +75,15 @@ _INTERFACE = (Ignored.UNREAD, Ignored.UNUSED, Ignored.OVERWRITTEN)
 
 
 def _arguments(fact: Fact) -> Iterator[tuple[str, str]]:
-    """The arguments of which a fact says something: the function's dotted name and that of the
-    parameter. A place may go by the name that it has where the function is called, or where the
-    constructor of its object has got it."""
+    """The arguments of which a fact says something, or which name a place: the function's dotted
+    name and that of the parameter. A place may go by the name that it has where the function is
+    called, or where the constructor of its object has got it."""
     context = fact.context
     owner = context.running.rpartition(".")[0]
-    edges = {
-        name for name in (context.running, context.function) if is_edge(name.rpartition(".")[2])
-    }
+    functions = (context.running, context.function)
+    edges = {each for each in functions if is_edge(each.rpartition(".")[2], context.role)}
+    for place in {each.device for each in met(fact) if is_named_by_argument(each.device)}:
+        yield context.running, parameter_of(place)
     for operand in () if isinstance(fact, ModuleCall) else met(fact):
         if not is_place_of_argument(operand.device):
             continue

@@ -121,10 +121,14 @@ class Finder:
         return False
 
     def modules(self, path: str) -> Iterator[str]:
-        """All files of the project that a file belongs to, none where these are too many."""
+        """All files of the project that a file belongs to, none where these are too many; of a
+        script that lies in no project, itself."""
         self.consulted.add(os.path.join(os.path.dirname(path), PLACES))
         root = _root(os.path.dirname(path))
-        waiting = [] if root is None else [root]
+        if root is None:
+            yield path
+            return
+        waiting = [root]
         found: list[str] = []
         folders = 0
         while waiting and max(len(found), folders) <= _MOST_MODULES:
@@ -261,7 +265,7 @@ def _places(folder: str) -> tuple[tuple[str, ...], str | None]:
     sources = os.path.join(places[-1], "src")
     if sources not in places and os.path.isdir(sources):
         places.append(sources)
-    if _is_package(top):  # a checkout: it may be imported by its own name as well
+    if is_package(top):  # a checkout: it may be imported by its own name as well
         places.append(os.path.dirname(top))
     return tuple(os.path.join(each, "") for each in places), None
 
@@ -297,7 +301,7 @@ def _is_marked(place: str) -> bool:
 def _above_package(folder: str) -> str:
     """The folder that holds the outermost package that a folder is in; itself if it is in none.
     The root of a checkout holds what is in it, even where that makes the root a package."""
-    while _is_package(folder) and not os.path.exists(os.path.join(folder, ".git")):
+    while is_package(folder) and not os.path.exists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
         if above == folder:
             break
@@ -305,7 +309,7 @@ def _above_package(folder: str) -> str:
     return folder
 
 
-def _is_package(folder: str) -> bool:
+def is_package(folder: str) -> bool:
     return os.path.isfile(os.path.join(folder, "__init__.py"))
 
 

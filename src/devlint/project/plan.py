@@ -14,6 +14,7 @@ from devlint.config.settings import Settings, SettingsError
 from devlint.flow.interpreter import new_project
 from devlint.flow.project import Project
 from devlint.project.neighbours import Neighbours
+from devlint.torchapi.spellings import OTHER_FRAMEWORKS
 
 _SIGNS = re.compile(
     "|".join((
@@ -29,8 +30,7 @@ what other files make."""
 _WORD = re.compile(rb"[\w\x80-\xff]+")
 
 _OTHER_FRAMEWORKS = re.compile(
-    rb"^[ \t]*(?:from|import)[ \t]+"
-    rb"(?:cupy|jax|jittor|mindspore|mxnet|oneflow|paddle|tensorflow|tinygrad)\b",
+    rb"^[ \t]*(?:from|import)[ \t]+(?:%b)\b" % "|".join(sorted(OTHER_FRAMEWORKS)).encode(),
     re.MULTILINE,
 )
 

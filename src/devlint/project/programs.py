@@ -1,8 +1,9 @@
 """What the programs around a file decide before it runs: where its tensors are made.
 
-A program is a file in a folder where imports may start. It is looked over as text, quickly. A
-question is a path, as those of files are: a folder, and the first word by which its programs import
-what is asked about. So it can stand among what a result hangs on.
+A program is a file in a folder where imports may start; in the packages that a file is in, others
+may do it for the programs (`utils.use_cuda()`). They are looked over as text, quickly. A question
+is a path, as those of files are: a folder, and the first word by which its programs import what is
+asked about, none in a package. So it can stand among what a result hangs on.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from devlint.project.importing import listing, starts
+from devlint.project.importing import is_package, listing, starts
 from devlint.safety import files
 
 QUESTION = "?default"
@@ -29,12 +30,16 @@ _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 
 
 def questions(path: str) -> Iterator[str]:
-    """Whether programs of these folders that import a file make tensors on an accelerator, unless
-    told otherwise. Who is linted itself is seen to do so."""
-    for place in starts(os.path.dirname(path)):
+    """Whether programs of these folders that import a file, or others in its packages, make tensors
+    on an accelerator, unless told otherwise. Who is linted itself is seen to do so."""
+    folder = os.path.dirname(path)
+    for place in starts(folder):
         first = os.path.relpath(path, place).split(os.sep)[0].removesuffix(".py")
         if first != os.pardir:
             yield os.path.join(place, f"{first}{QUESTION}")
+    while is_package(folder):
+        yield os.path.join(folder, QUESTION)
+        folder = os.path.dirname(folder)
 
 
 def answer(question: str) -> str:
@@ -44,7 +49,7 @@ def answer(question: str) -> str:
     if len(names) > _MOST:
         return ""
     found = (_outline_of(os.path.join(place, name)) for name in names)
-    told = {how for imports, how in found if os.fsencode(first) in imports}
+    told = {how for imports, how in found if not first or os.fsencode(first) in imports}
     return max(told, default="")
 
 

@@ -25,6 +25,11 @@ _MODULE = re.compile(
     r"|torch\.nn\.modules\.\w+\._[A-Z]\w+"
 )
 """What is private in torch.nn's files are bases of its layers and losses."""
+OTHER_FRAMEWORKS = frozenset((
+    "chainer", "cupy", "flax", "jax", "jittor", "keras", "megengine", "mindspore", "mlx", "mxnet",
+    "oneflow", "paddle", "tensorflow", "theano", "tinygrad",
+))  # fmt: skip
+"""Packages that have tensors, and modules, of their own."""
 _FUNCTION = re.compile(r"torch\.autograd\.(function\.)?(Inplace)?Function")
 FUNCTION = "torch.autograd.Function"
 CONTEXT = "torch.autograd.function.FunctionCtx"
@@ -102,7 +107,12 @@ def is_integer(name: str) -> bool:
 
 def is_module_class(name: str) -> bool:
     """Whether a dotted name is a base of modules: torch's, or a companion's."""
-    return _MODULE.fullmatch(name) is not None
+    return _MODULE.fullmatch(name) is not None and not is_of_other_framework(name)
+
+
+def is_of_other_framework(name: str) -> bool:
+    """Whether a dotted name is of a package with tensors and modules that aren't torch's."""
+    return name.partition(".")[0] in OTHER_FRAMEWORKS
 
 
 def is_function_class(name: str) -> bool:

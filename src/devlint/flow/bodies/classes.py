@@ -15,7 +15,7 @@ from devlint.flow.syntax.walk import descendants, first_parameter, stored_calls
 from devlint.model import ir
 from devlint.model.trees import called, dotted_name, last_name
 from devlint.policy import means
-from devlint.torchapi.spellings import is_managed_class, is_module_class
+from devlint.torchapi.spellings import is_managed_class, is_module_class, is_of_other_framework
 
 
 def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
@@ -136,7 +136,8 @@ def _has_unseen_base(info: ClassInfo) -> bool:
     `torch.autograd.Function`, which is torch's own, and transforms of data."""
     bases = info.library_bases()
     others = (base for base in bases if not base.startswith(_NO_MODULES))
-    return any(not means("data", base, "class") for base in others)
+    unseen = (base for base in others if not is_of_other_framework(base))
+    return any(not means("data", base, "class") for base in unseen)
 
 
 _NO_MODULES = ("torch.", "builtins.", "abc.", "typing.", "enum.", "dataclasses.", "collections.")

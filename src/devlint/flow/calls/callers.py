@@ -24,9 +24,10 @@ from devlint.policy import means
 _CALLED_BY_OTHERS = ("forward", "backward")
 
 
-def is_edge(name: str) -> bool:
-    """Whether torch calls a function of that name, with what users give to a module."""
-    return name in ("__call__", *_CALLED_BY_OTHERS)
+def is_edge(name: str, role: Role) -> bool:
+    """Whether torch calls a function of that name, with what users give to a module. An object that
+    is no module is called by those who have it."""
+    return name in _CALLED_BY_OTHERS or (name == "__call__" and role is Role.MODULE)
 
 
 def calls_tell(closure: Closure) -> bool:

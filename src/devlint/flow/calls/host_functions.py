@@ -19,12 +19,13 @@ from devlint.flow.domain.lattice import (
     UNKNOWN,
     Device,
     Symbol,
+    is_named_by_argument,
     is_place_of_argument,
     may_be_accelerator,
     parameter_of,
     path_of,
 )
-from devlint.flow.domain.paths import Path, place_of_path
+from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, TENSORS, Kind, Origin, Value
 from devlint.flow.effects.host import class_around
@@ -45,6 +46,7 @@ from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.contents import contents
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.noted import note_handing, place_given
 from devlint.flow.frames.others import Parameter
 from devlint.flow.frames.world import World
 from devlint.flow.modules.asked import kept_arguments
@@ -62,6 +64,7 @@ def note_brought(
     """Remember which arguments of a function this call brings to the host (`scores.cpu()`), or
     leaves there (`torch.from_numpy(rows)`)."""
     function, listens = closure.node, frame.world.listens
+    note_handing(frame, closure, args, has_receiver)
     if not isinstance(function, ir.Function):
         return
     if closure.file is not frame.world.home and not listens:
@@ -100,12 +103,13 @@ def _handed_on(frame: Frame, value: Value, place: Device) -> Parameter | None:
     if not isinstance(function, ir.Function):
         return None
     name = ""
-    if is_place_of_argument(place):
+    if is_place_of_argument(place) or is_named_by_argument(place):
         name = parameter_of(place)
     elif value.kind is Kind.UNKNOWN and isinstance(value.data, Path):
         name = value.data.root
     if any(name == parameter.name for parameter in function.params[frame.owner is not None :]):
-        return None if is_edge(function.name) else (frame.file.path, frame.qualname, name)
+        edge = is_edge(function.name, frame.role)
+        return None if edge else (frame.file.path, frame.qualname, name)
     return _kept_argument(frame.owner, value, place)
 
 
@@ -139,9 +143,7 @@ def note_numpy(frame: Frame, func: ir.Attribute) -> None:
 
 def _is_tested(frame: Frame, value: Value) -> bool:
     """Whether a test has told that what was given is on the host (`if not x.is_cuda`)."""
-    place = value.device
-    if value.kind is Kind.UNKNOWN and isinstance(value.data, Path):
-        place = place_of_path(value.data)
+    place = place_given(value)
     return is_place_of_argument(place) and frame.state.simplify(place) == CPU
 
 
@@ -258,8 +260,25 @@ def _is_kept_on_host(world: World, fact: Fact, operand: Operand) -> bool:
             return True
         if is_input and _reads_of_others(world, function, place):
             return True
+        if _is_part_read_on_host(world, function, place):
+            return True
+        handed = world.handed.get((function, parameter_of(place)))
+        if handed and handed <= world.read_on_host:
+            return True  # whoever hands it on needs it there
     given = world.brought.get((world.home.path, function, parameter_of(place)))
     return is_input and given == {True}
+
+
+def _is_part_read_on_host(world: World, function: str, place: Symbol) -> bool:
+    """Whether it is where a part of an argument is of which another part is read on the host: what
+    came in as one thing (`batch["boxes"]`, `graph.edges`) is in one place."""
+    whole = parameter_of(place)
+    if whole == path_of(place):
+        return False
+    parts = (key for read, key in world.read_on_host if read == function)
+    return any(
+        key.startswith((f"{whole}.", f"{whole}[")) and key != f"{whole}.device" for key in parts
+    )
 
 
 def _is_of_lengths(place: Symbol) -> bool:

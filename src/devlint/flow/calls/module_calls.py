@@ -24,6 +24,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.frames.arguments import Arguments, Given, by_parameter
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.noted import note_handing
 from devlint.flow.modules import wrapping
 from devlint.flow.modules.holdings import holds_buffers_only, may_inherit_something
 from devlint.flow.modules.placement import is_parted, is_registered
@@ -122,6 +123,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     method = None if info is None else _called(info)
     if method is not None and refuses(frame, method, args, value):
         return REFUSED
+    if method is not None:
+        note_handing(frame, method, args, has_receiver=True)
     wrappers = [each for each in objects if _hands_to_wrapper(frame, each, _DEEPEST)]
     self_moving = 0 < len(objects) == len(wrappers) or (info is None and is_given_device(args))
     if value.trait in (Trait.IF_MODULE, Trait.LOADED):

@@ -175,7 +175,7 @@ def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
 def _is_something(value: Value) -> bool:
     """Whether what a call has passed is there for sure: a tensor or its device, a device, a text or
     a number that is known, a function, an object that was made."""
-    if value.kind is Kind.TENSOR:
+    if value.kind in (Kind.TENSOR, Kind.PLACED):
         return value.origin in PROVED
     if value.kind is Kind.DEVICE:
         return value.trait is not Trait.ANNOTATED and value.device != UNKNOWN

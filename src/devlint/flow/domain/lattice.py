@@ -161,6 +161,11 @@ def is_place_of_argument(device: Device) -> TypeGuard[Symbol]:
     )
 
 
+def is_named_by_argument(device: Device) -> TypeGuard[Symbol]:
+    """Whether it is what an argument names (`device`)."""
+    return isinstance(device, Symbol) and device.key.isidentifier()
+
+
 def path_of(place: Symbol) -> str:
     """The path of what is there: `x.mask` of `x.mask.device`."""
     return place.key.removesuffix(".device")

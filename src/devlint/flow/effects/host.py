@@ -19,11 +19,11 @@ from devlint.flow.domain.lattice import (
 from devlint.flow.domain.paths import identity
 from devlint.flow.domain.traits import ELEMENTS, Trait
 from devlint.flow.domain.values import TENSORS, Kind, Origin, Value, as_loaded
-from devlint.flow.effects.sending import note_argument
 from devlint.flow.effects.use import Use, arguments_of
 from devlint.flow.facts import HostRead, Operand, Role
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.noted import note_argument
 from devlint.flow.syntax import homeward
 from devlint.model import ir
 from devlint.policy import means

@@ -16,15 +16,9 @@ from devlint.flow.domain.values import TENSORS, Origin, Value
 from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.noted import note_argument
 from devlint.flow.frames.world import World
 from devlint.model import ir
-
-
-def note_argument(frame: Frame, noted: set[tuple[str, str]], place: Symbol) -> None:
-    """Note what the running function does with an argument, by its place. What one does to which a
-    call has led into another file says nothing of one of that name here."""
-    if not frame.is_followed:
-        noted.add((frame.qualname, place.key))
 
 
 def note_sent(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None:

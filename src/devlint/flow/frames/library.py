@@ -15,6 +15,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.imports import spelled
 from devlint.model import ir
 from devlint.torchapi.effects import Effect
+from devlint.torchapi.spellings import is_of_other_framework
 
 BUILTINS = frozenset(dir(builtins))
 
@@ -242,12 +243,12 @@ def method_of(frame: Frame, bases: Iterable[str], own: Iterable[str], attr: str)
 def is_tensor_class(name: str) -> bool:
     """Whether a dotted name is torch's tensor, or the name under which a project hands it on
     (`from project.core import Tensor`)."""
-    return name.endswith(".Tensor") and name.partition(".")[0] not in _OTHER_TENSORS
+    own = name.partition(".")[0] in _OTHER_TENSORS or is_of_other_framework(name)
+    return name.endswith(".Tensor") and not own
 
 
 _OTHER_TENSORS = frozenset(
-    ("chainer", "cupy", "jax", "jittor", "keras", "mindspore", "megengine", "mxnet", "ncnn",
-     "numpy", "onnx", "onnxruntime", "oneflow", "openvino", "paddle", "tensorflow", "tensorrt",
-     "tf", "tflite", "theano", "tinygrad", "tvm", "typing")
+    ("ncnn", "numpy", "onnx", "onnxruntime", "openvino", "tensorrt", "tf", "tflite", "tvm",
+     "typing")
 )  # fmt: skip
-"""Libraries that have a `Tensor` of their own."""
+"""What else has a `Tensor` of its own, besides other frameworks."""

@@ -4,7 +4,7 @@ another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.keys import stands_in
@@ -33,7 +33,8 @@ def forget_rewritten(
     info: ClassInfo, frame: Frame, this: Value, seen: Iterable[ir.Function]
 ) -> None:
     """Forget what containers of tensors held, and those of nothing, where a method stores another
-    one under that name, or puts something else into it (`self.table[key] = row`).
+    one under that name, or puts something else into it (`self.table[key] = row`); and numbers, to
+    which methods may add tensors (`self.total = self.total + loss`).
 
     `seen` are the methods that have been run already, and whose containers are known.
     """
@@ -46,9 +47,16 @@ def forget_rewritten(
         if method.name not in CONSTRUCTORS
         for name in scan.self_items | (set() if method in known else scan.self_stores - continued)
         if name in found.entries and _is_to_be_filled(frame, found.entries[name])
-    }
+    } | _grown(info, found.entries, known)
     if stored:
         frame.state.heap[this.data] = found.without(stored)
+
+
+def _grown(info: ClassInfo, entries: Mapping[str, Value], known: set[ir.Function]) -> set[str]:
+    """The numbers that methods store anew, besides those that are known."""
+    others = (s for m, s in info.scans() if m.name not in CONSTRUCTORS and m not in known)
+    stored = {name for scan in others for name in scan.self_stores}
+    return {name for name in stored & entries.keys() if entries[name].kind is Kind.NUMBER}
 
 
 def _continued(info: ClassInfo) -> frozenset[str]:

@@ -1,0 +1,36 @@
+"""What functions do with their arguments, by the places of these."""
+
+from __future__ import annotations
+
+from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument
+from devlint.flow.domain.paths import Path, place_of_path
+from devlint.flow.domain.values import Kind, Value
+from devlint.flow.frames.arguments import Arguments, by_parameter
+from devlint.flow.frames.files import Closure
+from devlint.flow.frames.frame import Frame
+from devlint.model import ir
+
+
+def note_argument(frame: Frame, noted: set[tuple[str, str]], place: Symbol) -> None:
+    """Note what the running function does with an argument, by its place. What one does to which a
+    call has led into another file says nothing of one of that name here."""
+    if not frame.is_followed:
+        noted.add((frame.qualname, place.key))
+
+
+def note_handing(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
+    """Note what a call in the file gives to each parameter of one of its functions."""
+    function = closure.node
+    if not isinstance(function, ir.Function) or closure.file is not frame.world.home:
+        return
+    for name, value in by_parameter(function, args, has_receiver):
+        place = place_given(value)
+        key = place.key if is_place_of_argument(place) and not frame.is_followed else ""
+        frame.world.handed.setdefault((closure.qualname, name), set()).add((frame.qualname, key))
+
+
+def place_given(value: Value) -> Device:
+    """Where a value is, as what the running function was given is called there."""
+    if value.kind is Kind.UNKNOWN and isinstance(value.data, Path):
+        return place_of_path(value.data)
+    return value.device
