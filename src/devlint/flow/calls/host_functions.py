@@ -275,7 +275,8 @@ def _is_part_read_on_host(world: World, function: str, place: Symbol) -> bool:
     whole = parameter_of(place)
     if whole == path_of(place):
         return False
-    parts = (key for read, key in world.read_on_host if read == function)
+    there = world.read_on_host | world.beside_host
+    parts = (key for read, key in there if read == function and key != place.key)
     return any(
         key.startswith((f"{whole}.", f"{whole}[")) and key != f"{whole}.device" for key in parts
     )

@@ -12,27 +12,33 @@ from devlint.flow.domain.paths import Path, Ref
 from devlint.flow.domain.state import ANOTHER, MASKED, WAITED, Asked, Object, State
 from devlint.flow.domain.value_joins import (
     both,
+    is_read,
+    join_apart,
     join_held,
     join_kept,
     join_placed,
     join_unlike,
     join_values,
 )
-from devlint.flow.domain.values import MADE, NAMED, NOTHING, TENSORS, Kind, Value
+from devlint.flow.domain.values import MADE, NAMED, NOTHING, TENSORS, Kind, Value, in_place_of
 from devlint.model import ir
 from devlint.policy import means
 
 
-def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
+def join_objects(
+    a: Object, b: Object, key: str | None = None, test: ir.Expr | None = None
+) -> Object:
     """What is known of an object after two paths."""
     if a is b or a == b:
         return a
     names = {**a.entries, **b.entries}
     join_entry = join_values if a.source is None or isinstance(a.source, str) else join_kept
-    entries = {
-        name: join_entry(_entry(a, name, value), _entry(b, name, value), key)
-        for name, value in names.items()
-    }
+
+    entries = dict[str, Value]()
+    for name, value in names.items():
+        pair = _entry(a, name, value), _entry(b, name, value)
+        apart = join_apart(*pair, key, test) if any(map(is_read, pair)) else None
+        entries[name] = apart or join_entry(*pair, key)
     items = None
     same = a.entries.keys() == b.entries.keys()  # else a dict may lack what one of them has
     if same and a.items is not None and b.items is not None and len(a.items) == len(b.items):
@@ -44,7 +50,7 @@ def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
         device=device,
         items=items,
         entries=entries,
-        element=_join_elements(a, b, items, key),
+        element=_join_elements(a, b, items, key, test),
         source=a.source if a.source == b.source else None,
         guarded=a.guarded or b.guarded or (moved and key is not None),
         managed=a.managed or b.managed,
@@ -65,13 +71,21 @@ def _entry(found: Object, name: str, other: Value) -> Value:
     return found.elements() if opened else other  # most likely it is what the others are
 
 
-def _join_elements(a: Object, b: Object, items: tuple[Value, ...] | None, key: str | None) -> Value:
+def _join_elements(
+    a: Object,
+    b: Object,
+    items: tuple[Value, ...] | None,
+    key: str | None,
+    test: ir.Expr | None,
+) -> Value:
     if items is not None:
         return join_values(a.element, b.element)
     present = [o.others() for o in (a, b) if o.items != ()]
     if key is not None and len(present) == 2:
         return join_values(present[0], present[1], key)
-    return join_held(present)
+    read = len(present) == 2 and any(map(is_read, present))
+    apart = join_apart(present[0], present[1], key, test) if read else None
+    return apart or join_held(present)
 
 
 def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None = None) -> State:
@@ -90,13 +104,13 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
     for ref in [ref for ref in written if ours_of(ref) is not theirs_of(ref)]:
         ours, theirs = ours_of(ref), theirs_of(ref)
         if theirs is not None:
-            joined.heap[ref] = theirs if ours is None else join_objects(ours, theirs, held)
+            joined.heap[ref] = theirs if ours is None else join_objects(ours, theirs, held, test)
             if ours is not None:
                 differing.append((ref, ours, theirs))
         if held is not None and (ours is None or theirs is None) and not stands_in(held):
             joined.heap[ref] = _only_where(joined.heap[ref], held, theirs is None)
     for ref, ours, theirs in differing:
-        joined.heap[ref] = _with_joined_objects(joined, ref, ours, theirs, held)
+        joined.heap[ref] = _with_joined_objects(joined, ref, ours, theirs, held, test)
     env, mine_of = dict(a.env), a.env.get
     for name, other in [each for each in b.env.items() if mine_of(each[0]) is not each[1]]:
         mine = mine_of(name)
@@ -186,14 +200,16 @@ def _join_copies(a: Mapping[Hashable, bool], b: Mapping[Hashable, bool]) -> Mapp
     return {call: a.get(call, True) and b.get(call, True) for call in {**a, **b}}
 
 
-def _with_joined_objects(state: State, ref: Ref, a: Object, b: Object, key: str | None) -> Object:
+def _with_joined_objects(
+    state: State, ref: Ref, a: Object, b: Object, key: str | None, test: ir.Expr | None
+) -> Object:
     """The joined object at `ref`; attributes that are objects of one kind on both paths are joined
     as objects, too."""
     found = state.heap[ref]
     for name, ours in a.entries.items():
         theirs = b.entries.get(name)
         if theirs is not None and ours.kind is theirs.kind and ours.data != theirs.data:
-            joined = _join_bindings(state, ours, theirs, key)
+            joined = _join_bindings(state, ours, theirs, key, test)
             if joined.data is not None:
                 found = replace(found, entries={**found.entries, name: joined})
     return found
@@ -243,13 +259,14 @@ def _join_bindings(
             ref = both(a.data) | both(b.data)
             if ref in around:
                 return a.but(data=ref)
-            found = join_objects(mine, theirs, key)
+            found = join_objects(mine, theirs, key, test)
             if found.items is None and found.element.kind in _HELD:
                 elements = mine.elements(), theirs.elements()
                 element = _join_bindings(state, *elements, key, test, around | {ref})
                 found = replace(found, element=element)
             state.heap[ref] = found
             return a.but(data=ref)
+    a, b = in_place_of(b, a), in_place_of(a, b)
     if a.kind in TENSORS and b.kind in TENSORS and a.device != b.device:
         return join_placed(a, b, key, test)
     return join_unlike(a, b, key, test)

@@ -221,15 +221,24 @@ def join_kept(a: Value, b: Value, key: str | None = None) -> Value:
 
 def join_placed(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Value:
     """A tensor that two paths leave in two places: moved on one of them, or made anew there."""
-    free = _words(key, test)
-    if free is not None and not stands_in(free):
-        for fresh, other in ((a, b), (b, a)):
-            if _is_made_apart(fresh, other) and not is_about_devices(free):
-                return fresh.but(device=choose(free, a.device, b.device), data=None, trait=None)
-        if key is not None:
-            joined = join_values(a, b, key)
-            return joined if key in OF_PROCESSES else joined.but(trait=Trait.GUARDED)
+    if (apart := join_apart(a, b, key, test)) is not None:
+        return apart
+    if key is not None and not stands_in(key):
+        joined = join_values(a, b, key)
+        return joined if key in OF_PROCESSES else joined.but(trait=Trait.GUARDED)
     return join_kept(a, b, key)
+
+
+def join_apart(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Value | None:
+    """A tensor that one path has made on the host, or read from a file there, and that is elsewhere
+    on the other; None of others."""
+    free = _words(key, test)
+    if free is None or stands_in(free) or is_about_devices(free):
+        return None
+    for fresh, other in ((a, b), (b, a)):
+        if _is_made_apart(fresh, other):
+            return fresh.but(device=choose(free, a.device, b.device), data=None, trait=None)
+    return None
 
 
 def join_unlike(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Value:
@@ -266,11 +275,21 @@ def _asks_else(node: ir.Node) -> bool:
 
 
 def _is_made_apart(fresh: Value, other: Value) -> bool:
-    """Whether one path made a tensor on the host, and the other one has another tensor, that is
-    elsewhere."""
-    if not is_fresh(fresh) or fresh.scalar is not False or not may_be_host(fresh.device):
+    """Whether one path made a tensor on the host, or read it there, and the other one has another
+    tensor, that is elsewhere."""
+    if (
+        not (is_fresh(fresh) or is_read(fresh))
+        or fresh.scalar is not False
+        or not may_be_host(fresh.device)
+    ):
         return False
     return may_be_accelerator(other.device) and not _came_from(other, fresh)
+
+
+def is_read(value: Value) -> bool:
+    """Whether it is a tensor as a file holds it."""
+    told = shown(value.trace)
+    return value.kind is Kind.TENSOR and told is not None and told.sort is Sort.PRETRAINED
 
 
 def _is_made(value: Value) -> bool:

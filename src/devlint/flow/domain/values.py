@@ -222,6 +222,12 @@ def as_loaded(value: Value) -> Value:
     return value.but(kind=Kind.TENSOR, trait=None) if value.trait is Trait.LOADED else value
 
 
+def in_place_of(before: Value, value: Value) -> Value:
+    """What takes the place of another value: what a file holds is a tensor where that was one."""
+    is_tensor = before.kind is Kind.TENSOR and value.trait is Trait.LOADED
+    return as_loaded(value).but(scalar=before.scalar) if is_tensor else value
+
+
 def is_number(value: Value) -> bool:
     """Whether a tensor has no dimension, or is an element of what may have had one."""
     return value.trait in ELEMENTS if value.scalar is None else value.scalar

@@ -18,6 +18,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value
 from devlint.flow.modules.placement import add_part
 from devlint.flow.operations.objects import dict_of, method_named
+from devlint.flow.operations.stores import replacing
 from devlint.model import ir
 from devlint.torchapi.effects import Row
 
@@ -52,8 +53,10 @@ def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
     target, name, value = (args.find((position,)) for position in range(3))
     found = None if target is None else frame.object(target[1])
     if found is not None and target is not None and name is not None and value is not None:
-        if isinstance(name[1].data, str):
-            frame.update(target[1], found.with_entry(name[1].data, value[1]))
+        if isinstance(text := name[1].data, str):
+            before = found.entries.get(text, NOTHING)
+            stored = replacing(frame, node, before, value[1])
+            frame.update(target[1], found.with_entry(text, stored))
         elif target[1].kind is Kind.MODULE and value[1].kind is Kind.MODULE:
             add_part(frame, target[1], value[1])
         elif target[1].kind is Kind.INSTANCE:

@@ -182,6 +182,8 @@ class World:
     """What the calls of the file bring is all that is asked, also to functions of other files."""
     read_on_host: set[tuple[str, str]] = field(default_factory=set)
     """Places of arguments, by the dotted names of functions, from which these read on the host."""
+    beside_host: set[tuple[str, str]] = field(default_factory=set)
+    """The same, which meet what was brought to the host."""
     handed: dict[tuple[str, str], set[tuple[str, str]]] = field(default_factory=dict)
     """What calls in the file give to parameters, by dotted names of functions: places of arguments
     of the calling ones; "" for others."""

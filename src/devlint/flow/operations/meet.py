@@ -106,13 +106,13 @@ def meet(
 
 
 def _note_brought_to(frame: Frame, arguments: list[Given]) -> None:
-    """Remember which arguments of the running function meet what it has brought to the host: who
-    does that knows that they are there."""
+    """Remember which arguments of the running function meet what it has brought to the host: other
+    parts of what they are of are there, too."""
     moved = (value for _, value in arguments if value.origin is Origin.MOVED)
     if any(only_host(frame.place(value)) for value in moved):
         for _, value in arguments:
             if is_place_of_argument(place := place_given(value)):
-                note_argument(frame, frame.world.read_on_host, place)
+                note_argument(frame, frame.world.beside_host, place)
 
 
 def _on_host(frame: Frame, operands: Iterable[Operand]) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from devlint.flow.conditions import implications, unions
+from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import Known
 from devlint.flow.domain.mixtures import put_together
-from devlint.flow.domain.paths import Path, identity, path_value
+from devlint.flow.domain.paths import Path, given_tensor, identity, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import ELEMENTS, Fixed, Trait
 from devlint.flow.domain.value_joins import join_all
@@ -50,6 +51,8 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
             if siblings.may_be_number(frame, expression, one):
                 return other if other.kind in TENSORS else NOTHING
         free = node.op != "@"
+        if not free:
+            given = [(expression, _as_factor(expression, value)) for expression, value in given]
         inplace = isinstance(node, ir.Augment) and left.kind is Kind.TENSOR
         return meet.meet(frame, node, node.op, given, free_scalars=free, inplace=inplace)
     if left.kind is Kind.STRING and node.op == "+":
@@ -71,6 +74,13 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
         if one.trait is Trait.PERHAPS and other.kind is Kind.NUMBER:
             return one
     return NOTHING
+
+
+def _as_factor(node: ir.Expr, value: Value) -> Value:
+    """What stands beside a tensor at an `@`: nothing but another tensor."""
+    if value.kind is Kind.UNKNOWN and value.trait is None and type(value.data) is Path:
+        return given_tensor(value.data, Sort.TENSOR_BY_USE, node)
+    return as_loaded(value)
 
 
 _OBJECTS = (Kind.INSTANCE, Kind.MODULE)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path, identity
+from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import NOTHING, Kind, Origin, Value, with_gradient
+from devlint.flow.domain.values import NOTHING, Kind, Origin, Value, in_place_of, with_gradient
 from devlint.flow.facts import AttributeWrite
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
@@ -44,6 +45,8 @@ def store(
         return
     is_module = base.kind is Kind.MODULE and base.trait is Trait.SELF
     before = None if found is None else found.entries.get(node.attr)
+    if before is not None:
+        value = replacing(frame, node, before, value)
     if is_module and _is_refused(before, value):
         return
     if base.trait is not Trait.SELF:
@@ -99,6 +102,20 @@ def store(
         if path := identity(node):
             frame.state.paths[path] = value
         put_in(frame, node, value)
+
+
+def replacing(frame: Frame, node: ir.Expr, before: Value, value: Value) -> Value:
+    """What takes the place of another value, which may be a container, too: a dict of what a file
+    holds is one of tensors where that was one (`self.shadow = state["shadow"]`)."""
+    kept = frame.object(before) if before.kind.is_container else None
+    if kept is None:
+        return in_place_of(before, value)
+    found = frame.object(value) if value.kind is before.kind else None
+    part = value.but(data=None) if found is None else found.elements()
+    if part.trait is not Trait.LOADED:
+        return value
+    element = replacing(frame, node, kept.elements(), part)
+    return Value(before.kind, data=frame.allocate(node, Object(element=element)))
 
 
 def remove(frame: Frame, node: ir.Attribute) -> None:

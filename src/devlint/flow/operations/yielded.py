@@ -58,7 +58,9 @@ def part_of_batch(value: Value, key: object, trait: Trait | Fixed | None) -> Val
 
 
 def part_of_any(value: Value) -> Value:
-    """What stands under any key of a batch that is a dict."""
+    """What stands under any key of a batch, or of what a file holds, that is a dict."""
+    if value.trait is Trait.LOADED:
+        return value.but(data=None)
     if value.kind is not Kind.BATCH or (value.batch is not None and value.batch.texts):
         return NOTHING
     return value.but(scalar=None, data=value.batch)

@@ -24,8 +24,8 @@ TENSOR_ONLY = frozenset(
     "requires_grad requires_grad_ backward unbind chunk bmm matmul view_as to cuda cpu device "
     "index_select gather scatter scatter_ softmax log_softmax sigmoid tanh relu logsumexp "
     "unfold narrow float half bfloat16 long grad_fn ndimension data_ptr index_add_ topk "
-    "repeat_interleave clamp clamp_ addmm add_ mul_ div_ sub_ zero_ fill_ "
-    "exp exp_ sqrt rsqrt mul mm".split()
+    "repeat_interleave clamp clamp_ addmm add_ mul_ div_ sub_ zero_ fill_ copy_ lerp lerp_ "
+    "addcmul addcmul_ addcdiv addcdiv_ exp exp_ sqrt rsqrt mul mm".split()
 )
 """Attributes that tensors have and arrays, lists and numbers have not; `to`, `cuda`, `cpu` and
 `device` are shared with modules, so they don't count alone (see `_WEAK`)."""
