@@ -744,6 +744,20 @@ def test_a_batch_that_is_changed_before_it_is_sent(
     assert tree.lint("test.py") == found
 
 
+def test_another_file_says_that_all_processes_are_on_one_machine(tree: Tree) -> None:
+    sampler = """
+        import torch
+        import torch.distributed as dist
+
+        def place():
+            torch.cuda.set_device(dist.get_rank())
+    """
+    tree.write({"sampler.py": sampler, "train.py": "import os\n\nos.environ['PORT'] = '1'\n"})
+    assert "DEV409:6" in tree.lint("sampler.py")
+    tree.write({"train.py": "import os\n\nos.environ['MASTER_ADDR'] = '127.0.0.1'\n"})
+    assert "DEV409:6" not in tree.lint("sampler.py")
+
+
 PLACED = """
     import torch
 
@@ -1587,6 +1601,7 @@ def test_the_last_of_several_methods_of_one_name_counts(tree: Tree) -> None:
         ("rollout/models/helpers.py", []),
         ("scripts/utils.py", ["DEV203:7"]),
         ("rollout/engines/utils.py", ["DEV203:7"]),
+        ("rollout/comments.py", ["DEV203:7"]),
     ],
 )
 def test_a_module_of_its_package_says_where_a_file_makes_tensors(
@@ -1611,6 +1626,8 @@ def test_a_module_of_its_package_says_where_a_file_makes_tensors(
             if enabled:
                 torch.set_default_tensor_type("torch.cuda.FloatTensor")
     """
+    if "comments" in setter:
+        uses = uses.replace("torch.set", "pass  # torch.set")
     tree.write({setter: uses})
     assert tree.lint("rollout/models/net.py") == found
 

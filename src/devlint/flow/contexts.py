@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.calls.callers import is_edge
+from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import (
     Symbol,
     is_named_by_argument,
@@ -17,6 +18,7 @@ from devlint.flow.domain.lattice import (
 from devlint.flow.domain.values import Kind
 from devlint.flow.facts import (
     AttributeRead,
+    DeviceUse,
     Fact,
     Ignored,
     IgnoredDevice,
@@ -38,6 +40,7 @@ OF_HOST_PROGRAM = "program-on-the-host"
 HANDED_OVER = "handed-over-elsewhere"
 PASSED = "passed-elsewhere"
 CHOSEN = "chosen-elsewhere"
+ONE_MACHINE = "on-one-machine"
 
 
 def withheld(fact: Fact, path: str, project: Project) -> str:
@@ -51,6 +54,9 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
         return HANDED_OVER if asked and project.hands_over(path, fact.function) else ""
     if isinstance(fact, SharedDevice):
         return CHOSEN if project.chooses_device(path, (*SETTERS, *VISIBLE)) else ""
+    if isinstance(fact, DeviceUse):
+        asked = any(step.sort is Sort.GLOBAL_RANK for step in fact.operand.steps)
+        return ONE_MACHINE if asked and project.is_on_one_machine(path) else ""
     if isinstance(fact, AttributeRead):
         plain = fact.receiver.kind is Kind.MODULE and not fact.defined
         return FROM_OUTSIDE if plain and project.gives_modules(path, fact.attr) else ""

@@ -9,11 +9,15 @@ from devlint.flow.frames.others import Heard, Parameter, Use
 from devlint.flow.frames.world import World
 from devlint.flow.surroundings import Surroundings, Text, gives_host, runs_on_host
 from devlint.flow.syntax.imports import imported
-from devlint.flow.syntax.processes import spawned
+from devlint.flow.syntax.processes import is_on_one_machine, spawned
 from devlint.flow.syntax.walk import bases_named, uncalled
 
 _MOST_IMPORTING = 32
 """Files that are asked who imports them, to tell whether one imports another."""
+
+
+_OF_PROCESSES = ("MASTER_ADDR", "init_process_group")
+"""One of these words stands where a program says how its processes meet."""
 
 
 class Project(Followed):
@@ -112,6 +116,12 @@ class Project(Followed):
             if any(self._imports(each, path) or self._imports(path, each) for each in others):
                 return True
         return False
+
+    def is_on_one_machine(self, path: str) -> bool:
+        """Whether a file of the project says that all processes run on one machine."""
+        naming = (self._naming(path, each, self._around.mentioning) for each in _OF_PROCESSES)
+        files = {each for found in naming for each in found[:MOST_CALLERS]}
+        return any(is_on_one_machine(each.text.module.body) for each in self._readable(files))
 
     def _imports(self, importer: str, imported: str) -> bool:
         """Whether a file seems to import another one, by way of others too."""

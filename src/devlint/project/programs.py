@@ -24,8 +24,8 @@ BY_DEVICE, BY_TYPE = "device", "type"
 _MOST = 50
 """Files in one folder. Where there are more, few of them are programs."""
 
-_SETS_TYPE = re.compile(rb"set_default_tensor_type\(\s*['\"]?torch\.cuda")
-_SETS_DEVICE = re.compile(rb"set_default_device\(\s*(?!\s|['\"]cpu)")
+_SETS_TYPE = re.compile(rb"^[^#\n]*set_default_tensor_type\(\s*['\"]?torch\.cuda", re.MULTILINE)
+_SETS_DEVICE = re.compile(rb"^[^#\n]*set_default_device\(\s*(?!\s|['\"]cpu)", re.MULTILINE)
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 
 

@@ -247,6 +247,10 @@ def _call_method(
     if kind is Kind.DEVICE:
         _tell_device_method(frame, node, func, base, args)
         return NOTHING
+    if kind is Kind.CLASS and attr == "from_pretrained":
+        made = objects.made_by_base(frame, node, base, attr)
+        if made is not None:
+            return made
     value = attributes.read(frame, func, base)
     own = kind is Kind.MODULE and base.trait is Trait.SELF
     if value.kind is Kind.UNKNOWN and value.trait is not Trait.IF_MODULE:
@@ -290,6 +294,10 @@ def _defines(frame: Frame, base: Value, attr: str) -> bool:
 def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments) -> Value:
     if base.kind in (Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
         return NOTHING
+    if base.kind is Kind.UNKNOWN and isinstance(base.data, Typed):
+        info = base.data.info
+        if info is not None and info.method(func.attr) is None:
+            return base  # no module and no tensor: where it is, its own methods know
     moved = moves.move(frame, node, func.value, base, args)
     return transfer.named(frame, node, "torch.Tensor.type", args) if func.attr == "type" else moved
 

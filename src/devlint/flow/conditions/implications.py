@@ -14,6 +14,7 @@ from devlint.flow.domain.keys import (
     ARGUMENTS_ON_HOST,
     CUDA_AVAILABLE,
     HINTS,
+    IN_NO_WORKER,
     IS_NONE,
     LONGEST,
     OF_PROCESSES,
@@ -150,6 +151,9 @@ def key_of(frame: Frame, node: ir.Expr) -> Literal | None:
             if some is not None and none is (not some):
                 return CUDA_AVAILABLE, some
             return counted(node)
+        case ir.Compare(op="is" | "is not" as op, left=ir.Call(func=func), right=ir.Constant(None)):
+            if dotted(frame, func).endswith("data.get_worker_info"):
+                return IN_NO_WORKER, op == "is"
         case ir.Compare(op="is" | "is not" as op, left=ir.Name(id=name), right=ir.Constant(None)):
             absent = _absent_argument(frame, name)
             if absent is not None:

@@ -36,6 +36,9 @@ CUDA_USED = "CUDA was used"
 """The key of what holds behind a call that raises where there is no CUDA (`torch.cuda.Stream()`),
 whether or not anybody has asked if there is."""
 
+IN_NO_WORKER = "torch.utils.data.get_worker_info() is None"
+"""The key of the condition that no worker process of a loader runs this."""
+
 IS_NONE = " is None"
 """How the key ends of a condition on an argument that may be left out."""
 
@@ -108,7 +111,9 @@ def roots(key: str) -> frozenset[str]:
     return frozenset(each.partition(".")[0] for each in text.split())
 
 
-_OF_NO_NAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN, CUDA_USED))
+_OF_NO_NAME = frozenset((
+    CUDA_AVAILABLE, ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN, CUDA_USED, IN_NO_WORKER,
+))  # fmt: skip
 
 
 def is_stored(key: str) -> bool:

@@ -16,7 +16,7 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.imports import imported
-from devlint.flow.syntax.processes import GLOBAL_RANKS, spawned
+from devlint.flow.syntax.processes import GLOBAL_RANKS, is_on_one_machine, spawned
 from devlint.model import ir
 from devlint.torchapi.effects import Row
 
@@ -43,7 +43,7 @@ def _rank(kind: Kind, node: ir.Expr) -> Value:
 
 
 def _starts_processes(frame: Frame) -> bool:
-    """Whether the program starts its processes itself: all of them run on one machine."""
+    """Whether the program starts its processes itself, or says so: all run on one machine."""
     project, path = frame.world.project, frame.file.path
     functions = [each.name for each in frame.file.body if isinstance(each, ir.Function)]
     return frame.file.once(_spawns, frame.file) or (
@@ -52,7 +52,7 @@ def _starts_processes(frame: Frame) -> bool:
 
 
 def _spawns(file: File) -> bool:
-    return bool(spawned(file.body, imported(ir.Module(file.body))))
+    return bool(spawned(file.body, imported(ir.Module(file.body)))) or is_on_one_machine(file.body)
 
 
 RANKS: Mapping[str, Overlay] = {"environment": _environment, "get_rank": _get_rank}

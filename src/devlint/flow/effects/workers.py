@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from devlint.flow.domain.keys import IN_NO_WORKER
 from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument, names_accelerator
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import Elsewhere, WorkerUse
@@ -90,6 +91,8 @@ def note_use(frame: Frame, node: ir.Call, device: Device) -> None:
     """Something is moved to a device, or made there."""
     function = frame.function
     if function is None or not frame.tells or node in frame.world.uses:
+        return
+    if frame.state.known.get(IN_NO_WORKER):
         return
     place = frame.state.simplify(device)
     chosen = isinstance(place, Symbol) and not is_place_of_argument(place)

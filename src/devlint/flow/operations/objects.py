@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import MOST_OPTIONS, NOTHING, Kind, OneOf, Value
-from devlint.flow.frames.files import Bound
+from devlint.flow.frames.files import Bound, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
@@ -30,6 +30,15 @@ def method_named(frame: Frame, node: ir.Expr, base: Value, name: str) -> Bound |
     if info is None or closure is None or any(name in c.properties for c in info.lineage()):
         return None
     return Bound(base, node, closure=closure)
+
+
+def made_by_base(frame: Frame, node: ir.Call, base: Value, name: str) -> Value | None:
+    """An object of a class of the project that is no module, made by a method of a base that isn't
+    seen (`Pipeline.from_pretrained(path)`); None of others."""
+    info = base.data
+    if not isinstance(info, ClassInfo) or info.is_module or not info.is_open or info.method(name):
+        return None
+    return Value(Kind.INSTANCE, data=frame.allocate(node, Object(source=info)))
 
 
 def of_each(frame: Frame, node: ir.Expr, base: Value, name: str) -> Value | None:

@@ -66,6 +66,28 @@ def is_of_one(group: ir.Call, body: ir.Body) -> bool:
     return any(each.value == "WORLD_SIZE" and text == "1" for each, text in _stored_texts(body))
 
 
+def is_on_one_machine(body: ir.Body) -> bool:
+    """Whether a file says that all processes run on one machine: they meet on that itself, or are
+    as many as it has devices."""
+    texts = _stored_texts(body)
+    if any(each.value == "MASTER_ADDR" and text.endswith(_OWN_ADDRESSES) for each, text in texts):
+        return True
+    for node in nodes_of(body):
+        if isinstance(node, ir.Call) and last_name(node.func) == "init_process_group":
+            sizes = [each.value for each in node.args if each.keyword == "world_size"]
+            stored = (value for size in sizes for value in _bound(size, body))
+            if any(map(_counts_devices, (*sizes, *stored))):
+                return True
+    return False
+
+
+_OWN_ADDRESSES = ("localhost", "127.0.0.1")
+
+
+def _counts_devices(node: ir.Expr) -> bool:
+    return isinstance(node, ir.Call) and last_name(node.func).endswith("device_count")
+
+
 def _stored_texts(body: ir.Body) -> Iterator[tuple[ir.Constant, str]]:
     """The texts that a file stores under names of variables: `os.environ["WORLD_SIZE"] = "1"`."""
     for node in nodes_of(body):
