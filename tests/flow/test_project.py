@@ -758,6 +758,58 @@ def test_another_file_says_that_all_processes_are_on_one_machine(tree: Tree) -> 
     assert "DEV409:6" not in tree.lint("sampler.py")
 
 
+BACKBONE = """
+    import torch
+    from torch import nn
+
+    class Backbone(nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.table = nn.Parameter(torch.zeros(size))
+
+        def extend(self, count):
+            self.table = nn.Parameter(torch.cat([self.table, torch.zeros(count)]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "found"),
+    [
+        ("Backbone(3).extend(2)", []),
+        ("Backbone(3).to(device).extend(2)", ["DEV203:11"]),
+        ("Detector(3)", []),
+        ("Detector(3).to(device).extend()", ["DEV203:11"]),
+    ],
+)
+def test_where_a_module_is_when_its_methods_are_called(
+    tree: Tree, use: str, found: list[str]
+) -> None:
+    tree.write({"backbone.py": BACKBONE})
+    assert tree.lint("backbone.py") == ["DEV203:11"]
+    in_method = "def extend(self): self.backbone.extend(2)" if "extend()" in use else "pass"
+    tree.write(
+        {
+            "detector.py": f"""
+                import torch
+                from torch import nn
+                from backbone import Backbone
+
+                class Detector(nn.Module):
+                    def __init__(self, size):
+                        super().__init__()
+                        self.backbone = Backbone(size)
+                        self.backbone.extend(2)
+
+                    {in_method}
+
+                def build(device):
+                    return {use}
+            """
+        }
+    )
+    assert tree.lint("backbone.py") == found
+
+
 PLACED = """
     import torch
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from devlint.flow.calls.callers import is_edge
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import (
+    THE_MODULE,
     Symbol,
     is_named_by_argument,
     is_place_of_argument,
@@ -28,6 +29,7 @@ from devlint.flow.facts import (
     SharedDevice,
 )
 from devlint.flow.facts.meetings import met
+from devlint.flow.frames.others import RECEIVER
 from devlint.flow.project import Project
 from devlint.flow.syntax.processes import SETTERS, VISIBLE
 from devlint.flow.syntax.walk import descendants, self_attribute
@@ -71,6 +73,10 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
         return FOR_SAMPLES
     if any(project.brings((path, *each)) for each in _arguments(fact)):
         return FROM_HOST
+    method = fact.context.running
+    if THE_MODULE in places and not is_edge(method.rpartition(".")[2], fact.context.role):
+        if project.brings((path, method, RECEIVER)):
+            return FROM_HOST
     if any(project.places(path, *each) for each in _attributes(fact)):
         return FROM_OUTSIDE
     return ""

@@ -44,8 +44,7 @@ class Project(Followed):
     def _given(self, parameter: Parameter, below: tuple[Parameter, ...]) -> set[bool]:
         """What all calls give to a parameter, those that hand on what they are given themselves
         included; nothing where nobody calls."""
-        path, function, _ = parameter
-        callers = self._naming(path, function.partition(".")[0], self._around.mentioning)
+        callers = self._callers(parameter)
         if len(callers) > MOST_CALLERS or len(below) > DEEPEST:
             return {False}
         told: set[bool] = set()
@@ -56,6 +55,15 @@ class Project(Followed):
                 elif given not in (parameter, *below):
                     told |= self._given(given, (*below, parameter)) or {False}
         return told
+
+    def _callers(self, parameter: Parameter) -> list[str]:
+        """The files that name a function; of a method, its class, or the method itself unless many
+        others are called so."""
+        path, function, _ = parameter
+        first, _, method = function.partition(".")
+        found = self._naming(path, first, self._around.mentioning)
+        named = self._naming(path, method, self._around.mentioning) if method else []
+        return found if len(named) > MOST_CALLERS else list(dict.fromkeys((*found, *named)))
 
     def passes(self, parameter: Parameter) -> bool:
         """Whether another file has something to pass for a parameter of a class."""

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from devlint.flow.calls import applied, fields, hooks, unknown_calls
 from devlint.flow.calls.bound_calls import SAME_MODULE, call_bound, call_super
+from devlint.flow.calls.brought import note_numpy
 from devlint.flow.calls.callers import remember_handing
 from devlint.flow.calls.function_calls import call_function, call_method, spread
-from devlint.flow.calls.host_functions import note_numpy
 from devlint.flow.calls.library_calls import call_library
 from devlint.flow.calls.module_calls import call_module, construct
 from devlint.flow.devices import device_index

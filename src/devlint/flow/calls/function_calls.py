@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
+from devlint.flow.calls.brought import note_brought, note_receiver
 from devlint.flow.calls.callers import remember_call
-from devlint.flow.calls.host_functions import note_brought
 from devlint.flow.conditions.settled import settled
 from devlint.flow.devices import left_out
 from devlint.flow.devices.dropped import note_call, note_missing
@@ -19,12 +19,12 @@ from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, NONE, NOTHING, Kind, Value
 from devlint.flow.effects.sending import note_handed
-from devlint.flow.frames.arguments import Arguments, fits
+from devlint.flow.frames.arguments import Arguments, by_parameter, fits
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.modules.placement import give_away
-from devlint.flow.syntax.walk import is_static
+from devlint.flow.syntax.walk import filled, is_static
 from devlint.model import ir
 from devlint.model.trees import called
 
@@ -37,6 +37,8 @@ def call_function(
     has_receiver = receiver is not None
     remember_call(frame, closure, args, has_receiver)
     note_brought(frame, node, closure, args, has_receiver)
+    if receiver is not None:
+        note_receiver(frame, closure, receiver)
     note_handed(frame, closure, args, has_receiver)
     if refuses(frame, closure, args, receiver):
         note_missing(frame, node, closure, args, has_receiver)
@@ -64,6 +66,7 @@ def call_function(
             own = path_value(f"{parameter.name}{LOCAL}{closure.qualname}") if by_name else NOTHING
             keywords.setdefault(parameter.name, each if asked else own)
     value = frame.world.invoke(frame, node, closure, positional, keywords)
+    _forget_filled(frame, closure, args, has_receiver)
     if closure.file is not frame.file and not frame.is_guest:
         value = _from_elsewhere(node, value, [*positional, *keywords.values()])
     if frame.tells and not open_ended:
@@ -72,6 +75,19 @@ def call_function(
     if value.trait is Trait.EXITS and _is_left_to_subclasses(closure, receiver):
         return NOTHING
     return value
+
+
+def _forget_filled(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
+    """Forget what batches held that a function has put something else into."""
+    function = closure.node
+    batches = [value.kind is Kind.BATCH for _, value in args.all]
+    if not isinstance(function, ir.Function) or not any(batches):
+        return
+    names = closure.file.once(filled, function.body)
+    taken = by_parameter(function, args, has_receiver)
+    for (argument, _), (name, value) in zip(args.all, taken, strict=True):
+        if value.kind is Kind.BATCH and name in names and isinstance(argument.value, ir.Name):
+            frame.state.env[argument.value.id] = NOTHING
 
 
 def call_method(

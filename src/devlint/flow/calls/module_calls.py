@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devlint.flow.calls import contracts, fields, hooks, outputs
+from devlint.flow.calls.brought import note_receiver
 from devlint.flow.calls.function_calls import REFUSED, call_function, refuses
 from devlint.flow.calls.judged import given_by, is_told, parts, told_by_call
 from devlint.flow.calls.module_inputs import is_given_device, may_hold_tensors
@@ -125,6 +126,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return REFUSED
     if method is not None:
         note_handing(frame, method, args, has_receiver=True)
+        note_receiver(frame, method, value)
     wrappers = [each for each in objects if _hands_to_wrapper(frame, each, _DEEPEST)]
     self_moving = 0 < len(objects) == len(wrappers) or (info is None and is_given_device(args))
     if value.trait in (Trait.IF_MODULE, Trait.LOADED):

@@ -67,25 +67,24 @@ def is_of_one(group: ir.Call, body: ir.Body) -> bool:
 
 
 def is_on_one_machine(body: ir.Body) -> bool:
-    """Whether a file says that all processes run on one machine: they meet on that itself, or are
-    as many as it has devices."""
+    """Whether a file says that all processes run on one machine: they meet on that itself, or it
+    counts devices, and tells a group how many processes there are, which no launcher has set."""
     texts = _stored_texts(body)
     if any(each.value == "MASTER_ADDR" and text.endswith(_OWN_ADDRESSES) for each, text in texts):
         return True
+    counts = tells = False
     for node in nodes_of(body):
-        if isinstance(node, ir.Call) and last_name(node.func) == "init_process_group":
-            sizes = [each.value for each in node.args if each.keyword == "world_size"]
-            stored = (value for size in sizes for value in _bound(size, body))
-            if any(map(_counts_devices, (*sizes, *stored))):
-                return True
-    return False
+        match node:
+            case ir.Constant(value="WORLD_SIZE"):
+                return False
+            case ir.Call(func=func, args=args):
+                counts = counts or last_name(func).endswith("device_count")
+                if last_name(func) == "init_process_group":
+                    tells = tells or any(each.keyword == "world_size" for each in args)
+    return counts and tells
 
 
 _OWN_ADDRESSES = ("localhost", "127.0.0.1")
-
-
-def _counts_devices(node: ir.Expr) -> bool:
-    return isinstance(node, ir.Call) and last_name(node.func).endswith("device_count")
 
 
 def _stored_texts(body: ir.Body) -> Iterator[tuple[ir.Constant, str]]:

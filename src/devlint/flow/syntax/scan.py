@@ -260,9 +260,16 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
             if isinstance(node.value, ir.Name) and isinstance(target, ir.Display):
                 found.data |= {node.value.id} & {i.id for i in target.items if type(i) is ir.Name}
             for stored, value in _pairs(target, node.value):
-                if isinstance(value, ir.Call) and self_attribute(stored, this):
-                    found.makes |= _may_make(value.func)
-                    found.registers |= dotted_name(value.func).endswith("nn.Parameter")
+                is_own = bool(self_attribute(stored, this))
+                if isinstance(value, ir.Call):
+                    made = _may_make(value.func)
+                    if made and isinstance(stored, ir.Name):
+                        found.made.add(stored.id)
+                    found.makes |= is_own and made
+                    if is_own:
+                        found.registers |= dotted_name(value.func).endswith("nn.Parameter")
+                elif isinstance(value, ir.Name):
+                    found.makes |= is_own and value.id in found.made
     elif isinstance(node, ir.Return):
         nothing = isinstance(node.value, ir.Constant) and node.value.value is None
         found.answers |= node.value is not None and not nothing

@@ -58,6 +58,8 @@ class Scan:
     answers: bool = False
     """It returns something, or changes an object that it is given or sees."""
     returned: list[ir.Expr | None] = field(default_factory=list)
+    made: set[str] = field(default_factory=set)
+    """Names that are bound to what a call makes, or gives."""
     makes: bool = False
     """It stores something that it makes, or that a function gave it, on its first parameter."""
     reads_back: bool = False

@@ -84,6 +84,16 @@ def single_targets(target: ir.Expr) -> Iterator[ir.Expr]:
             yield target
 
 
+def filled(body: ir.Body) -> frozenset[str]:
+    """The names whose items statements assign to: `batch[key] = batch[key].cuda()`."""
+    stored = (target for node in nodes_of(body) for target in targets(node))
+    return frozenset(
+        each.value.id
+        for each in stored
+        if isinstance(each, ir.Subscript) and isinstance(each.value, ir.Name)
+    )
+
+
 def names_assigned(body: Iterable[ir.Node]) -> Iterator[str]:
     """The names to which statements by themselves assign."""
     for statement in body:
