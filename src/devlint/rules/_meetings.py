@@ -227,6 +227,12 @@ def place(of: Operand | Device) -> str:
     return text if text.startswith("where") else f"on {text}"
 
 
+def _whole_place(of: Operand) -> str:
+    """Where it is under all conditions, in words of its own."""
+    text = str(of.device)
+    return text if text.startswith("where") else f"on {text}"
+
+
 def where(odd: Operand, partner: Operand) -> tuple[str, str]:
     """ "on cpu", and of a fresh tensor that another path makes elsewhere " when `flag`"."""
     found, usual = difference(odd.device, partner.device), left_out(odd.device)
@@ -240,8 +246,8 @@ def sentence(odd: Operand, partner: Operand) -> str:
     """Both sides and their places."""
     if key(odd.node) == key(partner.node):
         return f"`{odd}` holds tensors {place(odd)} and {place(partner)}"
-    if place(odd) == place(partner):  # two objects call theirs by one name
-        return f"`{odd}` is {place(odd.device)} but `{partner}` is {place(partner.device)}"
+    if place(odd) == place(partner):  # by one name, or where something is left out
+        return f"`{odd}` is {_whole_place(odd)} but `{partner}` is {_whole_place(partner)}"
     ours, theirs = _host_of_choice(odd, partner), _host_of_choice(partner, odd)
     here = "".join(where(odd, partner)) + (f"{ours}," if ours else "")
     if is_own_place(partner):

@@ -8,7 +8,7 @@ from typing import Any
 
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.keys import ALL_ON_HOST, ARGUMENTS_ON_HOST
-from devlint.flow.domain.lattice import CPU, given, is_place_of_argument
+from devlint.flow.domain.lattice import given, is_place_of_argument
 from devlint.flow.facts import (
     Context,
     Elsewhere,
@@ -120,8 +120,8 @@ def _not_brought_there(fact: Fact) -> Fact:
 
     def brought(part: Any) -> Any:
         match part:
-            case Operand() if is_place_of_argument(part.device) and not _is_brought(part):
-                return replace(part, device=CPU)
+            case Operand() if not _is_brought(part):
+                return replace(part, device=given(part.device, ARGUMENTS_ON_HOST, True))
         return part
 
     return _mapped(fact, brought)

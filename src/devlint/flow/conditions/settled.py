@@ -172,6 +172,21 @@ def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
     return None
 
 
+def _compared_constant(frame: Frame, node: ir.Expr) -> bool | None:
+    """What comes of comparing a name of the running function that is None, or a flag, with a
+    constant: `layer == 0`, `flag == True`."""
+    match node:
+        case ir.Compare(
+            op="==" | "!=" as op, left=ir.Name(id=name), right=ir.Constant(value=other)
+        ):
+            value = _own(frame, name)
+            if value is not None and value.kind is Kind.NONE and other is not None:
+                return op == "!="
+            if value is not None and isinstance(value.data, bool) and isinstance(other, bool):
+                return (value.data is other) is (op == "==")
+    return None
+
+
 def _is_something(value: Value) -> bool:
     """Whether what a call has passed is there for sure: a tensor or its device, a device, a text or
     a number that is known, a function, an object that was made."""
@@ -262,7 +277,14 @@ def _device_as_string(frame: Frame, node: ir.Expr) -> bool | None:
 _LOOKS: Mapping[type, tuple[Callable[[Frame, Any], bool | None], ...]] = {
     ir.Name: (_given_flag,),
     ir.Attribute: (_kept_flag, answered),
-    ir.Compare: (_compared_strings, _device_as_string, _is_none, is_exact_type, answered),
+    ir.Compare: (
+        _compared_strings,
+        _compared_constant,
+        _device_as_string,
+        _is_none,
+        is_exact_type,
+        answered,
+    ),
     ir.Call: (_start_of_string, asks_for_proxy, is_instance, has_attribute, is_of_type),
 }
 """What may tell of a condition, by its form."""

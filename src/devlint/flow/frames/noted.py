@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument
+from collections.abc import Iterable
+
+from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument, only_host
 from devlint.flow.domain.paths import Path, place_of_path
-from devlint.flow.domain.values import Kind, Value
-from devlint.flow.frames.arguments import Arguments, by_parameter
+from devlint.flow.domain.values import Kind, Origin, Value
+from devlint.flow.frames.arguments import Arguments, Given, by_parameter
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
@@ -16,6 +18,17 @@ def note_argument(frame: Frame, noted: set[tuple[str, str]], place: Symbol) -> N
     call has led into another file says nothing of one of that name here."""
     if not frame.is_followed:
         noted.add((frame.qualname, place.key))
+
+
+def note_beside_host(frame: Frame, arguments: Iterable[Given]) -> None:
+    """Note which arguments of the running function meet what it has brought to the host: other
+    parts of what they are of are there, too."""
+    values = [value for _, value in arguments]
+    moved = (each for each in values if each.origin is Origin.MOVED)
+    if any(only_host(frame.place(each)) for each in moved):
+        for each in values:
+            if is_place_of_argument(place := place_given(each)):
+                note_argument(frame, frame.world.beside_host, place)
 
 
 def note_handing(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:

@@ -13,7 +13,6 @@ from devlint.flow.domain.lattice import (
     UNKNOWN,
     Device,
     Symbol,
-    is_place_of_argument,
     left_out,
     names_accelerator,
     off_host,
@@ -36,7 +35,7 @@ from devlint.flow.frames.arguments import Given, each_given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.near import with_near
-from devlint.flow.frames.noted import note_argument, place_given
+from devlint.flow.frames.noted import note_beside_host
 from devlint.flow.frames.protocols import sets_up_again
 from devlint.flow.frames.record import Meeting
 from devlint.flow.modules.placement import is_registered
@@ -91,7 +90,7 @@ def meet(
     differing = any(difference(one.device, other.device) is not None for one, other in pairs)
     note_meeting(frame, placed, node)
     _note_unproven(frame, tensors, node)
-    _note_brought_to(frame, arguments)
+    note_beside_host(frame, arguments)
     if differing and not _on_host(frame, placed) and not sets_up_again(frame):
         note_kept(frame, placed, node)
         frame.record(Join(node, frame.context(), op, with_near(frame, placed), inplace))
@@ -103,16 +102,6 @@ def meet(
         device = UNKNOWN if only_host(found.device) else found.device
         found = found.but(device=device, scalar=None)
     return found
-
-
-def _note_brought_to(frame: Frame, arguments: list[Given]) -> None:
-    """Remember which arguments of the running function meet what it has brought to the host: other
-    parts of what they are of are there, too."""
-    moved = (value for _, value in arguments if value.origin is Origin.MOVED)
-    if any(only_host(frame.place(value)) for value in moved):
-        for _, value in arguments:
-            if is_place_of_argument(place := place_given(value)):
-                note_argument(frame, frame.world.beside_host, place)
 
 
 def _on_host(frame: Frame, operands: Iterable[Operand]) -> bool:
