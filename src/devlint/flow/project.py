@@ -129,7 +129,8 @@ class Project(Followed):
         """Whether a file of the project says that all processes run on one machine."""
         naming = (self._naming(path, each, self._around.mentioning) for each in _OF_PROCESSES)
         files = {each for found in naming for each in found[:MOST_CALLERS]}
-        return any(is_on_one_machine(each.text.module.body) for each in self._readable(files))
+        modules = (each.text.module for each in self._readable(files))
+        return any(is_on_one_machine(each.body, imported(each)) for each in modules)
 
     def _imports(self, importer: str, imported: str) -> bool:
         """Whether a file seems to import another one, by way of others too."""

@@ -37,7 +37,7 @@ from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, is_builtin, library_value
 from devlint.flow.modules import optimizers, wrapping
-from devlint.flow.modules.constructed import Typed
+from devlint.flow.modules.constructed import Typed, is_left_to_base
 from devlint.flow.modules.placement import give_away, place_of_parameters
 from devlint.flow.operations import arrivals, attributes, batches, containers, objects
 from devlint.flow.operations.operators import filled
@@ -247,13 +247,11 @@ def _call_method(
     if kind is Kind.DEVICE:
         _tell_device_method(frame, node, func, base, args)
         return NOTHING
-    if kind is Kind.CLASS and attr == "from_pretrained":
-        made = objects.made_by_base(frame, node, base, attr)
-        if made is not None:
-            return made
     value = attributes.read(frame, func, base)
     own = kind is Kind.MODULE and base.trait is Trait.SELF
     if value.kind is Kind.UNKNOWN and value.trait is not Trait.IF_MODULE:
+        if kind is Kind.CLASS and (made := objects.made_by_base(frame, node, base, attr)):
+            return made
         if kind is Kind.UNKNOWN and attr not in _OF_SCALERS:
             give_away(frame, (given for _, given in args.all))
         frame.state.wait()
@@ -294,10 +292,8 @@ def _defines(frame: Frame, base: Value, attr: str) -> bool:
 def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments) -> Value:
     if base.kind in (Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION):
         return NOTHING
-    if base.kind is Kind.UNKNOWN and isinstance(base.data, Typed):
-        info = base.data.info
-        if info is not None and info.method(func.attr) is None:
-            return base  # no module and no tensor: where it is, its own methods know
+    if is_left_to_base(base, func.attr):
+        return base  # no module and no tensor: where it is, its own methods know
     moved = moves.move(frame, node, func.value, base, args)
     return transfer.named(frame, node, "torch.Tensor.type", args) if func.attr == "type" else moved
 

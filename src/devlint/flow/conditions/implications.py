@@ -152,7 +152,7 @@ def key_of(frame: Frame, node: ir.Expr) -> Literal | None:
                 return CUDA_AVAILABLE, some
             return counted(node)
         case ir.Compare(op="is" | "is not" as op, left=ir.Call(func=func), right=ir.Constant(None)):
-            if dotted(frame, func).endswith("data.get_worker_info"):
+            if dotted(frame, func) == "torch.utils.data.get_worker_info":
                 return IN_NO_WORKER, op == "is"
         case ir.Compare(op="is" | "is not" as op, left=ir.Name(id=name), right=ir.Constant(None)):
             absent = _absent_argument(frame, name)

@@ -16,7 +16,7 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.imports import imported
-from devlint.flow.syntax.processes import GLOBAL_RANKS, is_on_one_machine, spawned
+from devlint.flow.syntax.processes import GLOBAL_RANKS, is_on_one_machine
 from devlint.model import ir
 from devlint.torchapi.effects import Row
 
@@ -46,13 +46,13 @@ def _starts_processes(frame: Frame) -> bool:
     """Whether the program starts its processes itself, or says so: all run on one machine."""
     project, path = frame.world.project, frame.file.path
     functions = [each.name for each in frame.file.body if isinstance(each, ir.Function)]
-    return frame.file.once(_spawns, frame.file) or (
+    return frame.file.once(_starts, frame.file) or (
         project is not None and bool(project.spawned(path, functions))
     )
 
 
-def _spawns(file: File) -> bool:
-    return bool(spawned(file.body, imported(ir.Module(file.body)))) or is_on_one_machine(file.body)
+def _starts(file: File) -> bool:
+    return is_on_one_machine(file.body, imported(ir.Module(file.body)))
 
 
 RANKS: Mapping[str, Overlay] = {"environment": _environment, "get_rank": _get_rank}

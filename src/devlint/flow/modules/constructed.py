@@ -43,6 +43,13 @@ def typed(value: Value, infos: Sequence[ClassInfo | None]) -> Value:
     return value.but(data=Typed(path.text, path.given, infos[0] if len(infos) == 1 else None))
 
 
+def is_left_to_base(value: Value, method: str) -> bool:
+    """Whether it is an object, by its annotation, of one class of the project that doesn't define a
+    method: a base that isn't seen does."""
+    info = value.data.info if isinstance(value.data, Typed) else None
+    return value.kind is Kind.UNKNOWN and info is not None and info.method(method) is None
+
+
 def _is_plain(info: ClassInfo) -> bool:
     """Whether what is of a class is neither a module nor a tensor."""
     return not info.is_module and not any(name.endswith(".Tensor") for name in info.library_bases())

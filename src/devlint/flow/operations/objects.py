@@ -33,8 +33,9 @@ def method_named(frame: Frame, node: ir.Expr, base: Value, name: str) -> Bound |
 
 
 def made_by_base(frame: Frame, node: ir.Call, base: Value, name: str) -> Value | None:
-    """An object of a class of the project that is no module, made by a method of a base that isn't
-    seen (`Pipeline.from_pretrained(path)`); None of others."""
+    """What a method of a base that isn't seen gives where it is called on a class of the project
+    that is no module: most likely an object of that (`Pipeline.from_pretrained(path)`). None of
+    other methods."""
     info = base.data
     if not isinstance(info, ClassInfo) or info.is_module or not info.is_open or info.method(name):
         return None

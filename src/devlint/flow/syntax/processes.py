@@ -66,9 +66,12 @@ def is_of_one(group: ir.Call, body: ir.Body) -> bool:
     return any(each.value == "WORLD_SIZE" and text == "1" for each, text in _stored_texts(body))
 
 
-def is_on_one_machine(body: ir.Body) -> bool:
-    """Whether a file says that all processes run on one machine: they meet on that itself, or it
-    counts devices, and tells a group how many processes there are, which no launcher has set."""
+def is_on_one_machine(body: ir.Body, names: Mapping[str, str]) -> bool:
+    """Whether a file says that all processes run on one machine: it starts them itself, they meet
+    on that itself, or it counts devices, and tells a group how many processes there are, which no
+    launcher has set."""
+    if spawned(body, names):
+        return True
     texts = _stored_texts(body)
     if any(each.value == "MASTER_ADDR" and text.endswith(_OWN_ADDRESSES) for each, text in texts):
         return True
@@ -78,7 +81,7 @@ def is_on_one_machine(body: ir.Body) -> bool:
             case ir.Constant(value="WORLD_SIZE"):
                 return False
             case ir.Call(func=func, args=args):
-                counts = counts or last_name(func).endswith("device_count")
+                counts = counts or last_name(func) == "device_count"
                 if last_name(func) == "init_process_group":
                     tells = tells or any(each.keyword == "world_size" for each in args)
     return counts and tells
