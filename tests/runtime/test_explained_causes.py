@@ -445,3 +445,42 @@ def test_a_computed_gradient_is_moved_as_a_whole(folder: Path) -> None:
     found = told(folder, program)
     assert found.fix.endswith(": (g * x.cpu()).to(grad.device)")
     runs(program, "g * x.cpu()", "(g * x.cpu()).to(grad.device)")
+
+
+KEPT = """
+    class Average:
+        def __init__(self, model):
+            self.shadow = {{k: p.detach() for k, p in model.named_parameters()}}
+        def update(self, model):
+            for k, p in model.named_parameters():
+                self.shadow[k] = self.shadow[k] + p.detach()
+        def load_state_dict(self, state):
+            {kept}
+    class Trainer:
+        def __init__(self):
+            self.model = nn.Linear(2, 2).cuda()
+            self.average = Average(self.model)
+        def resume(self, state):
+            for name in state:
+                getattr(self, name).load_state_dict(state[name])
+    trainer = Trainer()
+    trainer.resume({{"average": {{"shadow": dict(nn.Linear(2, 2).named_parameters())}}}})
+    trainer.average.update(trainer.model)
+"""
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        'self.shadow = state["shadow"]',
+        'setattr(self, "shadow", state["shadow"])',
+        "self.__dict__.update(state)",
+    ],
+)
+def test_what_makes_an_object_isnt_what_replaced_its_parts(folder: Path, kept: str) -> None:
+    program = KEPT.format(kept=kept)
+    made = "train.py:19  trainer.resume("
+    assert dict(told(folder, program).lines)["made at"].startswith(made)
+    without = told_without_notes(folder, program)
+    assert without.argument == "self.shadow[k]"
+    assert "made at" not in dict(without.lines)

@@ -172,7 +172,7 @@ class Walk:
         found = list[Origin]()
         for put in made:
             part = self.origins(scope, put.value, put.path)
-            found += self.handed_on(part, scope, put.at, put.value)
+            found += self.handed_on(part, scope, put.at, put.value, put.path)
         return found
 
     def _attribute(self, scope: Scope, node: ast.Attribute, path: Path) -> list[Origin]:
