@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -1475,12 +1477,47 @@ def test_a_function_of_another_file_runs_once_for_all(tree: Tree, runs: list[str
     assert runs == ["table", "fast"]
 
 
-def test_one_that_calls_itself_runs_for_each(tree: Tree, runs: list[str]) -> None:
-    tree.write({"helpers.py": HELPERS, "a.py": USES.format(deep=True)})
-    tree.write({"b.py": USES.format(deep=True)})
+def test_one_that_calls_itself_runs_once_for_all(tree: Tree, runs: list[str]) -> None:
+    uses = {f"{name}.py": USES.format(deep=True) for name in "ab"}
+    tree.write({"helpers.py": HELPERS, **uses})
     assert tree.lint("a.py") == tree.lint("b.py")
-    assert runs.count("table") == 1
-    assert runs.count("fast") > 1
+    assert runs == ["table", "fast"]
+
+
+EACH_OTHER = """
+    import torch
+
+    def even(x, deep=False):
+        return odd(x, deep) if deep else x.to("cuda:1")
+
+    def odd(x, deep=False):
+        y = even(x, True) if deep else x
+        return y.to("cuda:1") if deep else even(x)
+
+    def both(x):
+        return odd(even(x))
+"""
+USES_EACH_OTHER = """
+    import torch
+    from helpers import both, even, odd
+
+    x = torch.ones(4)
+    z = x + {call}
+"""
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations("abcd")], ids="".join)
+def test_what_functions_give_that_call_each_other_hangs_on_no_order(
+    tree: Tree, runs: list[str], order: Sequence[str]
+) -> None:
+    calls = {"a": "even(x, True)", "b": "odd(x, True)", "c": "both(x)", "d": "even(odd(x, True))"}
+    uses = {f"{name}.py": USES_EACH_OTHER.format(call=call) for name, call in calls.items()}
+    tree.write({"helpers.py": EACH_OTHER, **uses})
+    found = {name: tree.lint(f"{name}.py") for name in order}
+    assert found == {name: ["DEV202:6"] for name in order}
+    before = len(runs)
+    assert [tree.lint(f"{name}.py") for name in order] == [["DEV202:6"]] * 4
+    assert len(runs) == before
 
 
 def test_what_is_shared_hangs_on_all_files_behind_it(tree: Tree) -> None:

@@ -23,12 +23,13 @@ from devlint.model.codec import (
     encode_counts,
     encode_coverage,
 )
-from devlint.model.findings import NOTHING_MEETS, Coverage, Finding
+from devlint.model.findings import LESS_CERTAIN, NOTHING_MEETS, Coverage, Finding
 from devlint.safety import files
 from devlint.safety.files import PYTHON, UNSEEN, Look, look
 
 if TYPE_CHECKING:
     from devlint.driver.executing import Died
+    from devlint.lint import Checked
 
 SMALL = 60
 """Up to this many files a run stays in one process: others take as long to start."""
@@ -237,9 +238,7 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
     try:
         checked = check(data, source.path, source.settings)
         if any(finding.fix for finding in checked.findings):
-            checked = replace(
-                checked, findings=_with_fixes_that_hold(checked.findings, data, source)
-            )
+            checked = replace(checked, findings=_with_fixes_that_hold(checked, data, source))
     except Exception as error:  # a bug of devlint's must not end the run over other files
         import traceback
 
@@ -261,7 +260,7 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
     )
 
 
-def _with_fixes_that_hold(findings: list[Finding], data: bytes, source: Source) -> list[Finding]:
+def _with_fixes_that_hold(checked: Checked, data: bytes, source: Source) -> list[Finding]:
     """Findings, with those of their fixes that are applied where that is asked for."""
     from devlint.fix.applying import offered
     from devlint.lint import check_source
@@ -277,8 +276,9 @@ def _with_fixes_that_hold(findings: list[Finding], data: bytes, source: Source) 
         return files.read(path, files.most_bytes(PYTHON, source.settings.max_file_size))
 
     return offered(
-        findings, data, source.path, everything, check_source, shown, read, source.language
-    )
+        checked.findings, data, source.path, everything, check_source, shown, read,
+        source.language, are_all=not checked.withheld_by.get(LESS_CERTAIN),
+    )  # fmt: skip
 
 
 def _changed(path: str) -> int:

@@ -12,6 +12,8 @@ from devlint.model.findings import Finding
 from devlint.project.neighbours import unsaved
 
 S = TypeVar("S")
+Known = dict[tuple[str, bytes], Sequence[Finding]]
+"""What is found in single files that nothing stands in the place of: each text is linted once."""
 
 _CHECKS_OF_OFFERS = 8
 """How often a file is linted again to find out which of its fixes hold."""
@@ -79,11 +81,13 @@ def fix_across(
     check: Callable[[bytes, str, S], Sequence[Finding]],
     read: Read,
     language: str = "",
+    known: Known | None = None,
 ) -> Across:
     """Apply the fix of a finding by itself, with those of what it uncovers. `texts` is its file,
-    which is read as what `language` says; `read` gives others that have to change."""
+    which is read as what `language` says; `read` gives others that have to change. `known` is told
+    what is found, and asked first."""
     languages = {finding.filename: language}
-    session = Session(texts, _linter(settings, check), _any, True, languages, read)
+    session = Session(texts, _linter(settings, check, known), _any, True, languages, read)
     same = next((each for each in session.findings if key_of(each) == key_of(finding)), None)
     if same is None:  # another fix has cleared it as well
         return Across(texts, (finding,), tuple(session.findings))
@@ -99,10 +103,11 @@ def objection_to(
     check: Callable[[bytes, str, S], Sequence[Finding]],
     read: Read,
     language: str = "",
+    known: Known | None = None,
 ) -> str:
     """Why the fix of one of a file's findings doesn't hold, where that is applied by itself; ""
-    where it does."""
-    return fix_across(finding, {filename: data}, settings, check, read, language).reason
+    where it does. `known` as for `fix_across`."""
+    return fix_across(finding, {filename: data}, settings, check, read, language, known).reason
 
 
 def offered(
@@ -114,12 +119,14 @@ def offered(
     shown: Callable[[Finding], bool],
     read: Read,
     language: str = "",
+    are_all: bool = False,
 ) -> list[Finding]:
     """The findings of a file, without the fixes that don't hold, as far as so many runs of the
-    linter tell as a file may cost."""
+    linter tell as a file may cost. `are_all`: they are what `check` gives of it."""
     if not any(finding.fix for finding in findings):
         return list(findings)
-    lint = _linter(settings, check)
+    known: Known = {(filename, data): findings} if are_all else {}
+    lint = _linter(settings, check, known)
     session = Session({filename: data}, lint, shown, True, {filename: language})
     session.checks = _CHECKS_OF_OFFERS
     session.run()
@@ -128,16 +135,25 @@ def offered(
     across += [each for each in findings if each in dropped and session.needs_others(each)]
     for finding in across[:_OFFERS_ACROSS]:
         dropped.discard(finding)
-        if objection_to(finding, data, filename, settings, check, read, language):
+        if objection_to(finding, data, filename, settings, check, read, language, known):
             dropped.add(finding)
     return [replace(each, fix=None) if each in dropped else each for each in findings]
 
 
 def _linter(
-    settings: S, check: Callable[[bytes, str, S], Sequence[Finding]]
+    settings: S,
+    check: Callable[[bytes, str, S], Sequence[Finding]],
+    known: Known | None = None,
 ) -> Callable[[Texts], list[Finding]]:
     def lint(texts: Texts) -> list[Finding]:
-        with unsaved(texts if len(texts) > 1 else {}):
-            return [each for path, data in texts.items() for each in check(data, path, settings)]
+        if len(texts) > 1:
+            with unsaved(texts):
+                return [f for path, data in texts.items() for f in check(data, path, settings)]
+        ((path, data),) = texts.items()
+        if known is None:
+            return [*check(data, path, settings)]
+        if (path, data) not in known:
+            known[path, data] = check(data, path, settings)
+        return [*known[path, data]]
 
     return lint

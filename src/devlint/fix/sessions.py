@@ -84,16 +84,20 @@ class Session:
 
     def _take_in(self, chosen: Iterable[tuple[Finding, Fix]]) -> bool:
         """Whether the files are at hand that fixes change: from then on they are linted as well."""
-        others = {target(*each) for each in chosen} - self.texts.keys()
-        if not others:
+        missing = {target(*each) for each in chosen} - self.texts.keys()
+        if not missing:
             return True
         if self._read is None:
             return False
         try:
-            self.texts = {**self.texts, **{path: self._read(path) for path in others}}
+            others = {path: self._read(path) for path in sorted(missing)}
         except OSError:
             return False
-        self.findings = self._lint(self.texts)
+        self.texts = {**self.texts, **others}
+        if self._steps or len(others) > 1:
+            self.findings = self._lint(self.texts)
+        else:  # what is on disk is what they say
+            self.findings += self._lint(others)
         return True
 
     def _edited(self, texts: Texts, edits: Mapping[str, list[Edit]]) -> Texts:

@@ -50,6 +50,9 @@ class Surroundings(Protocol):
     consulted: set[str]
     """The paths that were asked for since it was set."""
 
+    def begin(self) -> None:
+        """A file is linted: others may have changed since the last one."""
+
     def absolute(self, importer: str, name: str) -> str | None:
         """The path of a module that a file imports by its whole name."""
 
@@ -115,6 +118,7 @@ class Watch:
     def begin(self) -> None:
         """Forget how things were."""
         self._stamps.clear()
+        self.around.begin()
         self.visits += 1
 
     @contextmanager

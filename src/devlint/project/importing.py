@@ -120,14 +120,13 @@ class Finder:
                 return True
         return False
 
-    def modules(self, path: str) -> Iterator[str]:
-        """All files of the project that a file belongs to, none where these are too many; of a
-        script that lies in no project, itself."""
+    def modules(self, path: str) -> list[str] | None:
+        """All files of the project that a file belongs to, none where these are too many; None for
+        a script that lies in no project."""
         self.consulted.add(os.path.join(os.path.dirname(path), PLACES))
         root = _root(os.path.dirname(path))
         if root is None:
-            yield path
-            return
+            return None
         waiting = [root]
         found: list[str] = []
         folders = 0
@@ -141,7 +140,7 @@ class Finder:
                     found.append(below)
                 elif not os.path.islink(below):  # what it leads to is met where it is
                     waiting.append(below)
-        yield from found if max(len(found), folders) <= _MOST_MODULES else ()
+        return found if max(len(found), folders) <= _MOST_MODULES else []
 
     def _package(self, folder: str) -> str:
         own = "__init__.py" if "__init__.py" in listing(folder) else ""

@@ -60,12 +60,18 @@ def unsaved(texts: Mapping[str, bytes]) -> Iterator[None]:
         _unsaved.reset(token)
 
 
+_Version = tuple[int, int, int]
+"""What changes when a file does, its size last."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """Hashes of the words of a file, in order, and of the attributes that it seems to place."""
+    """Hashes of the words of a file, in order, and of the attributes that it seems to place; and
+    its imports, a row each."""
 
-    version: tuple[int, int, int]
+    version: _Version
     all: array[int]
+    imports: bytes
     placed: array[int]
 
 
@@ -92,10 +98,18 @@ class Neighbours(Finder):
         self.refused: dict[str, str] = {}
         """Why files weren't opened that imports lead to, by path."""
         self._words: dict[str, _Words] = {}
+        self._versions: dict[str, _Version | None] = {}
+        self._modules: dict[str, tuple[list[str] | None, set[str]]] = {}
+        """The modules around the files of a folder, and what was consulted to find them."""
         self._contents: OrderedDict[str, tuple[str, Text]] = OrderedDict()
         self._unread: dict[str, int] = {}
         """Files whose text can't be parsed, with a hash of it."""
         self._size = 0
+
+    def begin(self) -> None:
+        """A file is linted: others may have changed since the last one."""
+        self._versions.clear()
+        self._modules.clear()
 
     def read(self, path: str) -> Text | None:
         """What stands in a file; None where that can't be told."""
@@ -174,27 +188,46 @@ class Neighbours(Finder):
         def imports(each: str, words: _Words) -> bool:
             if each == path or not _has(words.all, word):
                 return False
-            statements = map(os.fsdecode, filter(whole.search, _IMPORT.findall(self._bytes(each))))
+            statements = map(os.fsdecode, filter(whole.search, words.imports.splitlines()))
             return any(self.brings(each, statement, path) for statement in statements)
 
         return self._where(path, imports, most)
 
     def _where(self, path: str, holds: Callable[[str, _Words], bool], most: int) -> list[str]:
-        modules = list(self.modules(path))
+        modules = self._around(path)
         self.consulted.update(modules)
-        versions = {each: seen for each in modules if (seen := _version(each)) is not None}
+        versions = {each: seen for each in modules if (seen := self._seen(each)) is not None}
         if sum(size for *_, size in versions.values()) > _MOST_BYTES:
             return []
         found = (each for each, seen in versions.items() if holds(each, self._known(each, seen)))
         return list(itertools.islice(found, most + 1))
 
-    def _known(self, path: str, seen: tuple[int, int, int]) -> _Words:
+    def _around(self, path: str) -> list[str]:
+        """The files of a file's project, looked for once in a visit; itself where it has none."""
+        folder = os.path.dirname(path)
+        if folder not in self._modules:
+            before, self.consulted = self.consulted, set()
+            self._modules[folder] = self.modules(path), self.consulted
+            self.consulted = before
+        modules, consulted = self._modules[folder]
+        self.consulted |= consulted
+        return [path] if modules is None else modules
+
+    def _seen(self, path: str) -> _Version | None:
+        """The version of a file, as it was when it was first asked for in a visit."""
+        if path not in self._versions:
+            self._versions[path] = _version(path)
+        return self._versions[path]
+
+    def _known(self, path: str, seen: _Version) -> _Words:
         kept = self._words.get(path)
         if kept is None or kept.version != seen:
             data = self._bytes(path)
             words, placed = set(_WORD.findall(data)), set(_PLACED.findall(data))
             placed.update(filter(None, itertools.chain(*_CHANGED.findall(data))))
-            kept = self._words[path] = _Words(seen, _hashes(words), _hashes(placed))
+            imports = b"\n".join(_IMPORT.findall(data))
+            kept = _Words(seen, _hashes(words), imports, _hashes(placed))
+            self._words[path] = kept
         return kept
 
     def sets_default(self, path: str) -> str:
@@ -226,10 +259,10 @@ class Neighbours(Finder):
             return modules_of(path)
         if not path.endswith(".py"):
             return None if is_absent(path) else (0, 0)
-        return _version(path)
+        return self._seen(path)
 
 
-def _version(path: str) -> tuple[int, int, int] | None:
+def _version(path: str) -> _Version | None:
     """The version of a file, its size last; None where there is none."""
     data = _unsaved.get().get(path)
     if data is not None:

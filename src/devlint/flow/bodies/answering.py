@@ -24,7 +24,6 @@ from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.values import Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.sharing import Sharing
-from devlint.flow.frames.world import World
 
 Run = Callable[[Frame, Call], tuple[Value, Frame, list[Ref]]]
 """Runs a function inside of a call: what it gives, the frame that it ran in, and what it has
@@ -43,20 +42,23 @@ def answer(frame: Frame, call: Call, run: Run) -> Answer:
     entry, shared = entry_of(frame, call), _shared(frame, call)
     if entry is None:
         return Answer(run(frame, call)[0], by_summary=False)
-    summary = _known(frame.world, entry, shared) or _general(frame, call, entry, shared, run)
+    summary = _known(frame, entry, shared) or _general(frame, call, entry, shared, run)
     if summary is not None:
         frame.world.step(summary.size)
+        frame.reached |= summary.reached
+        frame.is_deep |= summary.is_deep
         frame.state.wait()
         return Answer(instantiate(summary, entry, frame, call.terms), by_summary=True)
     value, summary = _find_out(frame, call, entry, shared, run)
     if summary is None:
         return Answer(value, by_summary=False)
     frame.world.step(summary.size)  # as where it is found
-    frame.world.summaries[entry.key] = summary
-    frame.world.forms.setdefault(entry.form, summary)
+    key = entry.key(summary.is_deep)
+    frame.world.summaries[key] = summary
+    frame.world.forms.setdefault(entry.kind, summary)
     common = in_common(summary, frame.world.home)
     if common is not None and common.found is not None and shared is not None:
-        shared.keep(entry.key, call.closure.file.path, common, common.found.inquiry)
+        shared.keep(key, call.closure.file.path, common, common.found.inquiry)
     if not call.is_apart:
         return Answer(value, by_summary=False)
     return Answer(instantiate(summary, entry, frame, call.terms), by_summary=True)
@@ -73,23 +75,25 @@ def _shared(frame: Frame, call: Call) -> Sharing | None:
     return world.project.shared if world.project.shared.is_open else None
 
 
-def _known(world: World, entry: Entry, shared: Sharing | None) -> Summary | None:
+def _known(frame: Frame, entry: Entry, shared: Sharing | None) -> Summary | None:
     """The summary of an earlier call that brought the same: of the linted file, or of any."""
-    summary: Summary | None = world.summaries.get(entry.key)
-    if summary is None and shared is not None and not entry.is_own:
-        summary = shared.find(entry.key)
-        if summary is not None:
-            world.summaries[entry.key] = summary
-    return _used(world, summary, entry, shared)
+    world, found = frame.world, None
+    for key in (entry.key(is_deep=False), entry.key(is_deep=True)):
+        found = found or world.summaries.get(key)
+        if found is None and shared is not None and not entry.is_own:
+            found = shared.find(key)
+            if found is not None:
+                world.summaries[key] = found
+    return _used(frame, found, entry, shared)
 
 
 def _used(
-    world: World, summary: Summary | None, entry: Entry, shared: Sharing | None
+    frame: Frame, summary: Summary | None, entry: Entry, shared: Sharing | None
 ) -> Summary | None:
     """A summary if it answers a call, with what was noted when it was found out."""
-    if summary is None or not summary.answers(entry):
+    if summary is None or not summary.answers(entry) or _leads_back(frame, summary):
         return None
-    found = summary.found
+    world, found = frame.world, summary.found
     if found is None or not found.is_shared:
         world.own += 1
     if found is not None and shared is not None:
@@ -98,17 +102,26 @@ def _used(
     return summary
 
 
+def _leads_back(frame: Frame, summary: Summary) -> bool:
+    """Whether what a call leads to has led to it: it isn't followed there, and the summary has it
+    followed. So what is found out doesn't hang on what was called before."""
+    reached = summary.reached
+    return any(
+        each.function in reached or not reached.isdisjoint(each.cycle) for each in frame.chain()
+    )
+
+
 def _general(
     frame: Frame, call: Call, entry: Entry, shared: Sharing | None, run: Run
 ) -> Summary | None:
     """The summary of all calls that differ from this one in their constants alone. It is found out
     at the second one, by a run without them: that has to give what the first one has given."""
     world = frame.world
-    first = world.forms.get(entry.form)
+    first = world.forms.get(entry.kind)
     if first is None or not entry.constants:
         return None
-    if entry.form not in world.general:
-        world.general[entry.form] = None
+    if entry.kind not in world.general:
+        world.general[entry.kind] = None
         before, effects = frame.state, world.effects()
         frame.state = frame.fork()
         world.runs_without_constants = number = world.runs_without_constants + 1
@@ -116,9 +129,9 @@ def _general(
         _, summary = _find_out(frame, plain, entry, shared, run, number)
         frame.state = before
         if summary is not None and agree(first, summary):
-            world.general[entry.form] = summary
+            world.general[entry.kind] = summary
         world.take_back(effects)
-    return _used(world, world.general[entry.form], entry, shared)
+    return _used(frame, world.general[entry.kind], entry, shared)
 
 
 def _find_out(

@@ -23,7 +23,7 @@ Site = tuple[ir.Node, ...]
 Constant = tuple[type, Hashable]
 """A number, a string or a function, with its type: 1 is no 1.0."""
 
-_MOST_OBJECTS = 200
+_MOST_OBJECTS = 50
 """A call that brings more of them has no summary: to compare them would take longer than to run
 most functions."""
 
@@ -59,11 +59,18 @@ class Entry:
     """What goes wrong in the call is written down."""
     is_own: bool
     """It brings something that only this file has: a function, a class, or what hangs on one."""
+    depth: int
+    """How many calls have led to it, up to where that is far."""
 
     @property
-    def key(self) -> Hashable:
-        """What tells it from all calls that bring something else."""
-        return self.form, tuple(self.constants)
+    def kind(self) -> Hashable:
+        """What tells it from all calls that differ in more than their constants."""
+        return self.form, self.depth
+
+    def key(self, is_deep: bool) -> Hashable:
+        """What tells it from all calls that bring something else; `is_deep`: what it does hangs on
+        how many calls have led to it."""
+        return self.form, tuple(self.constants), self.depth if is_deep else None
 
 
 def entry_of(frame: Frame, call: Call) -> Entry | None:
@@ -82,13 +89,13 @@ def entry_of(frame: Frame, call: Call) -> Entry | None:
     context = (
         call.role, frame.guard if is_own else None, frame.state.default,
         frozenset(call.known(frame).items()), call.hidden(frame),
-        made, min(frame.depth, FAR), frame.nested(),
-        _TELLING & {each.name for each in frame.chain()},
+        made, call.is_apart, _TELLING & {each.name for each in frame.chain()},
     )  # fmt: skip
     form = Form(closure.node, closure.file, closure.owner, tuple(seen), named, around, context)
     return Entry(
         form, reading.constants, reading.refs, reading.traces, (*frame.site, call.node),
         is_heard=frame.recording and not frame.expecting, is_own=is_own or reading.is_own,
+        depth=min(frame.depth, FAR),
     )  # fmt: skip
 
 
@@ -153,6 +160,7 @@ class _Reading:
 
     def __init__(self, frame: Frame) -> None:
         project = frame.world.project
+        self._candidates = frame.world.candidates
         self._heap = frame.state.heap
         self._home = frame.world.home
         self._global: Mapping[Ref, Object] = {} if project is None else project.heap
@@ -236,7 +244,7 @@ class _Reading:
     def _several(self, refs: frozenset[Any]) -> Any:
         """The same of references of which one is meant, in the order of what is there: a set has
         another one in each run."""
-        known = [ref for ref in self._heap if ref in refs]
+        known = self._candidates.as_made(self._heap, refs)
         told = tuple([self.thing(ref) for ref in known])
         return (refs.difference(known), told) if known else refs
 

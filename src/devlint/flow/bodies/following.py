@@ -47,33 +47,52 @@ class Call:
         return self.terms is not None
 
     def known(self, frame: Frame) -> dict[str, bool]:
-        """The conditions that are settled in it, by those that are where it is."""
-        return frame.known_in(self.closure.file, self.others, self.is_apart)
+        """The conditions that are settled in it, by those that are where it is: what is about names
+        of the calling function alone says nothing here."""
+        known = frame.known_in(self.closure.file, self.others, self.is_apart)
+        unseen = self._unseen(frame)
+        return {key: holds for key, holds in known.items() if unseen.isdisjoint(roots(key))}
 
     def hidden(self, frame: Frame) -> frozenset[str]:
         """The conditions that are settled where it is, and are about something else in it."""
-        if not self.others or self.is_apart:
+        closure = self.closure
+        others = self.others
+        if isinstance(closure.node, ir.Function):
+            assigned = closure.file.scan(closure.node).assigned
+            others = others | {name for name in self._unseen(frame) if name in assigned}
+        if not others or self.is_apart:
             return frozenset()
-        known = frame.state.known
-        return frozenset(key for key in known if not self.others.isdisjoint(roots(key)))
+        return frozenset(key for key in frame.state.known if not others.isdisjoint(roots(key)))
+
+    def _unseen(self, frame: Frame) -> set[str]:
+        """The names of the calling function that its own body can't mean."""
+        if self.closure.around or self.closure.file is not frame.file:
+            return set()
+        return frame.own_names() - {each.name for each in self.closure.node.params}
 
 
 def can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> bool:
     """Whether the body of a function runs for a call of it."""
-    around = [each for each in frame.chain() if each.function is closure.node]
-    recursive = frame.world.recursive
-    frame.world.own += bool(around) or closure.node in recursive
+    chain = [*frame.chain()]
+    around = [each for each in chain if each.function is closure.node]
     if around and not _goes_on_into_parts(around, closure, positional):
-        for each in frame.chain():  # they call each other
-            assert each.function is not None
-            recursive.add(each.function)
-            if each is around[-1]:
-                break
-            each.is_cut = True
+        _cut(chain, around[-1])
         return False
-    if not around and closure.node in recursive and frame.nested() >= _MOST_RECURSIVE:
-        return False
+    head = next((each for each in reversed(chain) if closure.node in each.cycle), None)
+    if head is not None and not around:
+        if sum(each.function in head.cycle for each in chain) >= _MOST_RECURSIVE:
+            _cut(chain, head)
+            return False
     return isinstance(closure.node, ir.Lambda) or not closure.node.is_async
+
+
+def _cut(chain: list[Frame], head: Frame) -> None:
+    """A call isn't followed that leads back to `head`: what was found out since hangs on that."""
+    leading = chain[: chain.index(head)]
+    for each in leading:
+        each.is_cut = True
+    first = next((each for each in reversed(chain) if head.function in each.cycle), head)
+    first.cycle.update(each.function for each in (*leading, head) if each.function is not None)
 
 
 def foreign(
@@ -107,8 +126,11 @@ def runs_apart(frame: Frame, closure: Closure) -> bool:
     one calls."""
     if isinstance(closure.node, ir.Lambda) or closure.file is frame.world.home:
         return False
-    is_far = frame.depth >= FAR
-    return is_far and (frame.is_apart or closure.file.scan(closure.node).size > _LONGEST_FAR)
+    if frame.is_apart:
+        return True
+    is_long = closure.file.scan(closure.node).size > _LONGEST_FAR
+    frame.is_deep |= is_long
+    return is_long and frame.depth >= FAR
 
 
 def _goes_on_into_parts(around: list[Frame], closure: Closure, positional: list[Value]) -> bool:

@@ -108,6 +108,8 @@ def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
     _settle_absence(frame, inner)
     mark = len(frame.world.facts)
     value = _run(inner)
+    frame.reached |= inner.reached | {closure.node}
+    frame.is_deep |= inner.is_deep
     _carry(frame, inner, value)
     if is_part:
         _tell(inner, mark)

@@ -16,7 +16,7 @@ from devlint.flow.bodies.reachable import HOLDERS
 from devlint.flow.bodies.terms import Terms
 from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.lattice import Device
-from devlint.flow.domain.paths import Ref
+from devlint.flow.domain.paths import Path, Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Opaque, Value
 from devlint.flow.frames.files import ClassInfo, Closure, File
@@ -46,6 +46,10 @@ class Summary:
     found: Found | None
     run: int
     """The run without constants that gave it; 0 where these were known."""
+    reached: frozenset[ir.Function | ir.Lambda]
+    """The functions that it led to, and its own."""
+    is_deep: bool
+    """It hangs on how many calls have led to it."""
 
     @property
     def size(self) -> int:
@@ -63,13 +67,15 @@ def summary_of(
     entry: Entry, inner: Frame, value: Value, left: list[Ref], found: Found | None, run: int
 ) -> Summary | None:
     """The summary of a call that has run; None where it hangs on more than it was brought."""
-    if inner.state.paths:
-        return None
+    if inner.state.paths and isinstance(value.data, Path):
+        return None  # what was written to it is found by a name of the function's own
     written = tuple((ref, inner.state.heap[ref]) for ref in left)
     probe = _Moving(dict.fromkeys(entry.refs, _ELSEWHERE), {}, entry.site, _ELSEWHERE)
     if any(probe.thing(ref) is ref for ref, _ in written):
         return None  # an object that others find without it
-    return Summary(entry, value, written, inner.state.default, found, run)
+    assert inner.function is not None
+    reached = frozenset((*inner.reached, inner.function))
+    return Summary(entry, value, written, inner.state.default, found, run, reached, inner.is_deep)
 
 
 _NOWHERE = ir.Name("", None)

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import reduce
+from dataclasses import dataclass, field
 
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, HOST_CHOSEN, roots
 from devlint.flow.domain.lattice import (
     UNKNOWN,
     Device,
-    Guarded,
-    join,
-    of_one_or_other,
 )
 from devlint.flow.domain.paths import Ref, path_value
 from devlint.flow.domain.state import Object, State
-from devlint.flow.domain.state_joins import join_objects
 from devlint.flow.domain.values import DEFINED, Kind, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
@@ -59,7 +54,13 @@ class Frame:
     is_alone: bool = True
     """It runs on its own, or is a part of what does."""
     is_cut: bool = False
-    """A call in it wasn't followed, since a function that had led here was called again."""
+    """A call in it wasn't followed, since what had led here was called again."""
+    reached: set[ir.Function | ir.Lambda] = field(default_factory=set)
+    """The functions that calls in it have led to."""
+    is_deep: bool = False
+    """What it does hangs on how many calls have led here."""
+    cycle: set[ir.Function | ir.Lambda] = field(default_factory=set)
+    """Functions that lead to each other, and to its own, by what was seen since it began."""
     returns: list[tuple[Value, State]] = field(default_factory=list)
     yielded: list[Value] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
@@ -109,11 +110,6 @@ class Frame:
     def has_part(self, closure: Closure) -> bool:
         """Whether a function is a part of the running one: this calls it, and nobody else does."""
         return self.is_alone and closure.file.parts.get(closure.name) is closure.node
-
-    def nested(self) -> int:
-        """How many of the functions that have led here call each other."""
-        recursive = self.world.recursive
-        return sum(each.function in recursive for each in self.chain()) if recursive else 0
 
     def fork(self, state: State | None = None) -> State:
         """A copy of its state, or of another one, that can be changed alone."""
@@ -234,7 +230,7 @@ class Frame:
             return None
         found = self.state.heap.get(value.data)
         if found is None and isinstance(value.data, frozenset):
-            return self._several(value.data)
+            return self.world.candidates.one_of(self.state.heap, value.data)
         if found is None and self.world.project is not None:
             return self.world.project.object(value.data, self.world.home.path)
         return found
@@ -254,23 +250,8 @@ class Frame:
         were made; a value itself if it is one."""
         if not isinstance(value.data, frozenset):
             return [value]
-        refs = [ref for ref in self.state.heap if ref in value.data]
+        refs = self.world.candidates.as_made(self.state.heap, value.data)
         return [value.but(data=ref) for ref in refs] or [value]
-
-    def _several(self, refs: frozenset[Ref]) -> Object | None:
-        """What is known of one of several modules, of which nobody knows which."""
-        if not refs <= self.state.heap.keys():
-            return None
-        # In the order in which they were made: a set has another one in each run.
-        known = [found for ref, found in self.state.heap.items() if ref in refs]
-        joined = reduce(join_objects, known)
-        placed = [found.device for found in known if not found.stateless]
-        if placed:  # what holds nothing is wherever the others are
-            joined = replace(joined, device=reduce(join, placed))
-        apart = of_one_or_other(known[0].device, known[1].device) if len(known) == 2 else None
-        if apart is None:
-            return joined
-        return replace(joined, device=apart, guarded=isinstance(apart, Guarded))
 
     def update(self, value: Value, found: Object) -> None:
         """Change the object that a value refers to."""
@@ -303,6 +284,15 @@ class Frame:
         """Whether the function binds a name: it is nothing of what is around then."""
         function = self.function
         return isinstance(function, ir.Function) and name in self.file.scan(function).assigned
+
+    def own_names(self) -> set[str]:
+        """The names that the function binds, its parameters among them; none of a file."""
+        if self.function is None:
+            return set()
+        names = {each.name for each in self.function.params}
+        if isinstance(self.function, ir.Function):
+            names.update(self.file.scan(self.function).assigned)
+        return names - self.globals
 
     @property
     def scopes(self) -> list[dict[str, Value]]:

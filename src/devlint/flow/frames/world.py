@@ -17,6 +17,7 @@ from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.values import NOTHING, Value
 from devlint.flow.facts import Collective, Context, Fact, KeptDevice, Operand
 from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.candidates import Candidates
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.others import Brought, Names, Parameter, Use
@@ -147,13 +148,13 @@ class World:
     """Those of all such calls; None where they hang on their constants."""
     runs_without_constants: int = 0
     """How many there were: the number of one tells what stands for its constants."""
+    candidates: Candidates = field(default_factory=Candidates)
+    """Objects of which one is meant."""
     opened: int = 0
     """How often a function was called, or handed on, of which nothing is known but that it is
     one."""
     own: int = 0
     """How often something was noted, or found out, that says nothing to another linted file."""
-    recursive: set[ir.Function | ir.Lambda] = field(default_factory=set)
-    """Functions that were seen to lead to a call of themselves."""
     run_by_workers: dict[ir.Node, Worked] = field(default_factory=dict)
     """The classes and functions that worker processes of loaders run."""
     uses: dict[ir.Call, Use] = field(default_factory=dict)
