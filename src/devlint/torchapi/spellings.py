@@ -105,6 +105,11 @@ def is_integer(name: str) -> bool:
     return _INTEGER.fullmatch(name) is not None
 
 
+def is_known_class(name: str) -> bool:
+    """Whether all that a library's class defines is known: torch's own modules, and Python's."""
+    return name.startswith(("torch.nn.", "abc.", "typing.", "builtins.", "torch.utils.data."))
+
+
 def is_module_class(name: str) -> bool:
     """Whether a dotted name is a base of modules: torch's, or a companion's."""
     return _MODULE.fullmatch(name) is not None and not is_of_other_framework(name)

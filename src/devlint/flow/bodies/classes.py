@@ -15,7 +15,12 @@ from devlint.flow.syntax.walk import descendants, first_parameter, stored_calls
 from devlint.model import ir
 from devlint.model.trees import called, dotted_name, last_name
 from devlint.policy import means
-from devlint.torchapi.spellings import is_managed_class, is_module_class, is_of_other_framework
+from devlint.torchapi.spellings import (
+    is_known_class,
+    is_managed_class,
+    is_module_class,
+    is_of_other_framework,
+)
 
 
 def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
@@ -29,7 +34,7 @@ def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
     info.bases = tuple(base for base in bases if base != "builtins.object")
     above = (each for b in info.bases if isinstance(b, ClassInfo) for each in b.lineage())
     info.ancestors = tuple(dict.fromkeys(above))
-    unseen = any(isinstance(b, str) and not _is_closed(b) for b in info.bases)
+    unseen = any(isinstance(b, str) and not is_known_class(b) for b in info.bases)
     info.open_base = unseen or bool(means("mixin", node.name, "class"))
     _declare_members(frame, info)
     info.is_module = _is_module(frame, info)
@@ -59,11 +64,6 @@ def _base(frame: Frame, node: ir.Expr) -> ClassInfo | str:
         if value.kind is Kind.LIBRARY:
             name = str(value.data)
     return name or "?"
-
-
-def _is_closed(name: str) -> bool:
-    """Whether all that a library's class defines is known: torch's own modules, and Python's."""
-    return name.startswith(("torch.nn.", "abc.", "typing.", "builtins.", "torch.utils.data."))
 
 
 def _declare_members(frame: Frame, info: ClassInfo) -> None:

@@ -21,6 +21,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, containers
 from devlint.model import ir
 from devlint.torchapi.effects import Effect
+from devlint.torchapi.spellings import is_known_class
 
 _COPIES = ("to", "cuda", "cpu")
 SAME_MODULE = frozenset(
@@ -39,7 +40,11 @@ def call_super(
         return base.but(trait=Trait.SELF)
     info = _below(frame, func)
     for parent in info.bases if info is not None else ():
-        method = parent.reached(func.attr) if isinstance(parent, ClassInfo) else None
+        if isinstance(parent, str):
+            if is_known_class(parent) or func.attr == "__init__":
+                continue
+            break  # it comes first, and may have what is asked for
+        method = parent.reached(func.attr)
         if method is not None:
             return call_function(frame, node, method, args, base.but(trait=Trait.SELF))
     row = frame.world.table.get(f"torch.nn.Module.{func.attr}")
