@@ -77,7 +77,7 @@ def interpret(
     if record is not None:
         world.record, world.evaluators = record, watched(record)
     if project is not None:
-        world.sets_tensor_type = project.sets_tensor_type(path)
+        world.processes.sets_tensor_type = project.sets_tensor_type(path)
     top = _run(world, text, CPU if project is None else project.default_for(path))
     facts = [
         *_sieved(world),
@@ -86,7 +86,7 @@ def interpret(
         *told(world),
         *settled(top),
         *shared(top),
-        *(world.wraps if sends_from_accelerators_only(world) else ()),
+        *(world.processes.wraps if sends_from_accelerators_only(world) else ()),
     ]
     _let_go(world)
     return facts
@@ -100,7 +100,7 @@ def _sieved(world: World) -> Iterator[Fact]:
     proved = list(without_unproven(world, moved))
     first = list(first_of_each(proved))
     if world.record is not None:
-        world.record.hear(world.home.body, world.given)
+        world.record.hear(world.home.body, world.callers.given)
         world.record.lost(seen, known, "calls-from-host")
         world.record.lost(known, moved, "made-up-for-tests")
         world.record.lost(moved, proved, "unproven-part-of-batch")
@@ -134,12 +134,13 @@ def new_project(
 
     def hear(text: Text, path: str, project: Project) -> Heard:
         world = world_of(text, path, project)
-        world.listens = True
-        world.sets_tensor_type = project.sets_tensor_type(path)
+        world.callers.listens = True
+        world.processes.sets_tensor_type = project.sets_tensor_type(path)
         world.is_program = project.is_program(path)
         _run(world, text, project.default_for(path))
         _let_go(world)
-        return Heard(world.brought, world.passed, tuple(world.uses.values()))
+        uses = tuple(world.processes.uses.values())
+        return Heard(world.callers.brought, world.of_file.passed, uses)
 
     return Project(surroundings, world_of, hear)
 
@@ -260,7 +261,7 @@ def _let_go(world: World) -> None:
         world.home.top.state.env.clear()
     world.home.top = None
     world.pending.clear()
-    for kept in (world.summaries, world.forms, world.general):
+    for kept in (world.answers.summaries, world.answers.forms, world.answers.general):
         kept.clear()
 
 

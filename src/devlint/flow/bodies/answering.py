@@ -54,8 +54,8 @@ def answer(frame: Frame, call: Call, run: Run) -> Answer:
         return Answer(value, by_summary=False)
     frame.world.step(summary.size)  # as where it is found
     key = entry.key(summary.is_deep)
-    frame.world.summaries[key] = summary
-    frame.world.forms.setdefault(entry.kind, summary)
+    frame.world.answers.summaries[key] = summary
+    frame.world.answers.forms.setdefault(entry.kind, summary)
     common = in_common(summary, frame.world.home)
     if common is not None and common.found is not None and shared is not None:
         shared.keep(key, call.closure.file.path, common, common.found.inquiry)
@@ -70,7 +70,7 @@ def _shared(frame: Frame, call: Call) -> Sharing | None:
     world, file = frame.world, call.closure.file
     if file.guest is None or file is world.home or world.project is None or world.hooks:
         return None
-    if world.listens or world.trial is not None or world.record is not None:
+    if world.callers.listens or world.trial is not None or world.record is not None:
         return None
     return world.project.shared if world.project.shared.is_open else None
 
@@ -79,11 +79,11 @@ def _known(frame: Frame, entry: Entry, shared: Sharing | None) -> Summary | None
     """The summary of an earlier call that brought the same: of the linted file, or of any."""
     world, found = frame.world, None
     for key in (entry.key(is_deep=False), entry.key(is_deep=True)):
-        found = found or world.summaries.get(key)
+        found = found or world.answers.summaries.get(key)
         if found is None and shared is not None and not entry.is_own:
             found = shared.find(key)
             if found is not None:
-                world.summaries[key] = found
+                world.answers.summaries[key] = found
     return _used(frame, found, entry, shared)
 
 
@@ -95,10 +95,10 @@ def _used(
         return None
     world, found = frame.world, summary.found
     if found is None or not found.is_shared:
-        world.own += 1
+        world.answers.own += 1
     if found is not None and shared is not None:
         shared.rely_on(found.inquiry)
-        world.note(found.notes)
+        world.of_file.update(found.notes)
     return summary
 
 
@@ -117,21 +117,21 @@ def _general(
     """The summary of all calls that differ from this one in their constants alone. It is found out
     at the second one, by a run without them: that has to give what the first one has given."""
     world = frame.world
-    first = world.forms.get(entry.kind)
+    first = world.answers.forms.get(entry.kind)
     if first is None or not entry.constants:
         return None
-    if entry.kind not in world.general:
-        world.general[entry.kind] = None
+    if entry.kind not in world.answers.general:
+        world.answers.general[entry.kind] = None
         before, effects = frame.state, world.effects()
         frame.state = frame.fork()
-        world.runs_without_constants = number = world.runs_without_constants + 1
+        world.answers.runs_without_constants = number = world.answers.runs_without_constants + 1
         plain = without_constants(frame, call, entry, number)
         _, summary = _find_out(frame, plain, entry, shared, run, number)
         frame.state = before
         if summary is not None and agree(first, summary):
-            world.general[entry.kind] = summary
+            world.answers.general[entry.kind] = summary
         world.take_back(effects)
-    return _used(frame, world.general[entry.kind], entry, shared)
+    return _used(frame, world.answers.general[entry.kind], entry, shared)
 
 
 def _find_out(
@@ -140,16 +140,16 @@ def _find_out(
     """Run a function: what it gives, and the summary of that, if it has one. `number` is that of a
     run without constants."""
     world = frame.world
-    effects, own, opened, found = world.effects(), world.own, world.opened, None
+    effects, own, opened, found = world.effects(), world.answers.own, world.answers.opened, None
     if shared is None:
         value, inner, left = run(frame, call)
     else:
         with shared.inquiry() as inquiry, world.noting(for_all=not entry.is_own) as notes:
             value, inner, left = run(frame, call)
         shared.rely_on(inquiry)
-        found = Found(inquiry, notes, not entry.is_own and world.own == own)
+        found = Found(inquiry, notes, not entry.is_own and world.answers.own == own)
     if call.is_apart:
         inner.state.paths = {}  # the names of what is unknown are its own
-    if world.effects() != effects or world.opened != opened or inner.is_cut:
+    if world.effects() != effects or world.answers.opened != opened or inner.is_cut:
         return value, None
     return value, summary_of(entry, inner, value, left, found, number)

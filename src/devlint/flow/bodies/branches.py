@@ -27,7 +27,7 @@ from devlint.policy import means
 def branch(frame: Frame, node: ir.If) -> None:
     """`if`: one branch where its test is settled, else both, and what is known after either."""
     tested = questions.test(frame, node.test)
-    holds = frame.world.reused.get(node)
+    holds = frame.world.classes.reused.get(node)
     if holds is None:
         holds = settled(frame, node.test, tested)
     if holds is not None:

@@ -116,19 +116,19 @@ def _rerun(
     }
     state.heap[this.data] = replace(found, entries={**found.entries, **entries})
     around = replace(start, state=state)
-    before = {name: world.kept.pop((info, name), None) for name in kept}
+    before = {name: world.classes.kept.pop((info, name), None) for name in kept}
     mark = len(world.facts)
-    world.reused[cache.branch] = cache.reuses
+    world.classes.reused[cache.branch] = cache.reuses
     for each in info.methods.values():
         calls = info.file.scan(each).self_calls
         if each is method or (method.name in calls and each.name != "__init__"):
             run_alone(info.closure_of(each), around, this)
-    del world.reused[cache.branch]
+    del world.classes.reused[cache.branch]
     del world.facts[mark:]
     for name, (statement, operand) in kept.items():
-        uses = [node for node, _ in world.kept.pop((info, name), [])]
+        uses = [node for node, _ in world.classes.kept.pop((info, name), [])]
         if (met := before[name]) is not None:
-            world.kept[info, name] = met
+            world.classes.kept[info, name] = met
             continue
         uses += _given_to_parts(info, method, name, cache.branch)
         if uses:
@@ -166,7 +166,7 @@ def _follows_input(
     held = frame.state.heap[this.data].entries.get(name)
     if held is not None and (held.trait in REGISTERED or held.kind is Kind.MODULE):
         return None
-    for statement, operand in frame.world.stores.get((info, name), []):
+    for statement, operand in frame.world.classes.stores.get((info, name), []):
         value, place = operand.value, operand.device
         if value.kind is Kind.TENSOR and value.scalar is not True and isinstance(place, Symbol):
             if is_registered(value):

@@ -43,7 +43,8 @@ def invoke(
     """What a call of a function of the file returns, and what it does to objects."""
     frame.state.known.update(required(frame, closure))
     if not can_be_followed(frame, closure, positional):
-        frame.world.opened += any(each.is_unseen for each in (*positional, *keywords.values()))
+        unseen = any(each.is_unseen for each in (*positional, *keywords.values()))
+        frame.world.answers.opened += unseen
         frame.state.wait()
         _forget(frame, closure, positional, keywords)
         return NOTHING

@@ -64,7 +64,8 @@ def assume_parameters(
             value = annotated(frame, parameter.annotation, path_value(name, given))
         elif row := means("loader", name, "parameter"):
             value = loader(frame, parameter, name, row)
-            if False in frame.world.brought.get((frame.file.path, frame.qualname, name), ()):
+            asked = (frame.file.path, frame.qualname, name)
+            if False in frame.world.callers.brought.get(asked, ()):
                 value = NOTHING  # a call gives one that yields tensors of an accelerator
         elif name in tensors and may_be_tensor(parameter):
             value = given_tensor(Path(name, given), Sort.TENSOR_BY_USE, parameter)
@@ -76,7 +77,7 @@ def assume_parameters(
             if frame.role is Role.MODULE:
                 value = value.step(Sort.FORWARD_INPUT, parameter).but(origin=Origin.FOLLOWS)
             else:
-                known = function in frame.world.given
+                known = function in frame.world.callers.given
                 value = value.step(Sort.CALLERS if known else Sort.NO_CALL_SEEN, parameter)
         frame.state.env[name] = value
 

@@ -124,12 +124,11 @@ def tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
     """Tell of tensors that are kept as plain attributes and have met what follows the module."""
     if info.moves_itself():
         return
-    for (owner, name), uses in frame.world.kept.items():
+    seen = frame.world.classes
+    for (owner, name), uses in seen.kept.items():
         if owner is not info:
             continue
-        stores = frame.world.stores.get((owner, name)) or frame.world.inherited.get(
-            (owner, name), []
-        )
+        stores = seen.stores.get((owner, name)) or seen.inherited.get((owner, name), [])
         hops = tuple(Hop(node, text, Sort.ATTRIBUTE.value) for node, text in dict(uses).items())
         tensors = [(s, operand) for s, operand in stores if operand.kind is Kind.TENSOR]
         tensors.sort(key=lambda store: (is_registered(store[1].value), store[1].origin not in MADE))

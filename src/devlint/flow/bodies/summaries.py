@@ -21,7 +21,7 @@ from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Opaque, Value
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.world import Notes
+from devlint.flow.frames.notes import OfFile
 from devlint.model import ir
 
 
@@ -30,7 +30,7 @@ class Found:
     """How a call of another file's function was found out, and what was noted meanwhile."""
 
     inquiry: object
-    notes: Notes
+    notes: OfFile
     is_shared: bool
     """It holds for all linted files of the project."""
 

@@ -32,7 +32,7 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
     """Tell of a container that an attribute holds, unless what is in it is seen to be looked
     after."""
     found = frame.object(value)
-    stores = frame.world.stores.get((info, name), [])
+    stores = frame.world.classes.stores.get((info, name), [])
     if found is None or len(stores) != 1 or value.trait is Trait.ANNOTATED:
         return
     inside = found.elements()
@@ -135,10 +135,10 @@ def _gone_over(node: ir.Expr) -> tuple[ir.Expr, ...]:
 def tell_filled(info: ClassInfo, made: Frame, ended: Frame, this: Value) -> None:
     """Containers that a method has filled with modules or parameters of its own making."""
     for name, found in filled.newly_kept(made, ended, this):
-        if (info, name) in ended.world.filled:
+        if (info, name) in ended.world.classes.filled:
             continue
-        ended.world.filled.add((info, name))
-        stores = ended.world.stores.get((info, name), [])
+        ended.world.classes.filled.add((info, name))
+        stores = ended.world.classes.stores.get((info, name), [])
         if len(stores) == 1 and not is_registered_elsewhere(info, ended, name, found):
             ended.record(filled.fact(info, ended, name, found))
 

@@ -40,7 +40,7 @@ def note_brought(
 ) -> None:
     """Remember which arguments of a function this call brings to the host (`scores.cpu()`), or
     leaves there (`torch.from_numpy(rows)`)."""
-    function, listens = closure.node, frame.world.listens
+    function, listens = closure.node, frame.world.callers.listens
     note_handing(frame, closure, args, has_receiver)
     if not isinstance(function, ir.Function):
         return
@@ -53,7 +53,7 @@ def note_brought(
         away = (each for each in inside if may_be_accelerator(frame.place(each)))
         value = next(away, inside[0] if inside else value)
         place, key = frame.place(value), (closure.file.path, closure.qualname, name)
-        given_here = frame.world.brought.setdefault(key, set())
+        given_here = frame.world.callers.brought.setdefault(key, set())
         if _is_tested(frame, value) or (listens and _is_yet_to_go(frame, node, argument, place)):
             given_here.add(True)
         elif earnest and (handed_on := _handed_on(frame, value, place)):
@@ -70,11 +70,11 @@ def note_brought(
 
 def note_receiver(frame: Frame, closure: Closure, module: Value) -> None:
     """Remember whether a module is on the host where one of its methods is called."""
-    if not frame.world.listens or is_trial(frame) or module.kind is not Kind.MODULE:
+    if not frame.world.callers.listens or is_trial(frame) or module.kind is not Kind.MODULE:
         return
     place = frame.place(module)
     key = (closure.file.path, closure.qualname, RECEIVER)
-    told = frame.world.brought.setdefault(key, set())
+    told = frame.world.callers.brought.setdefault(key, set())
     running = frame.outermost
     if frame.name == "__init__":
         told.add(not may_be_accelerator(place))  # nobody has moved it yet
@@ -132,7 +132,7 @@ def note_numpy(frame: Frame, func: ir.Attribute) -> None:
             method = None if frame.owner is None or frame.is_followed else frame.function
             params = () if method is None else method.params[1:]
             if isinstance(base, ir.Name) and any(base.id == each.name for each in params):
-                frame.world.run_on_host.add(frame.qualname)
+                frame.world.callers.run_on_host.add(frame.qualname)
 
 
 def _is_tested(frame: Frame, value: Value) -> bool:

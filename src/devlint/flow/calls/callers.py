@@ -53,7 +53,7 @@ def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver:
         _remember_guard(frame, function)
     if little:
         return
-    open_so_far = frame.world.given.setdefault(function, {})
+    open_so_far = frame.world.callers.given.setdefault(function, {})
     _remember_settings(frame, function, args, has_receiver)
     hidden = {parameter.name for parameter in function.params} if args.unpacked else set()
     for name, value in by_parameter(function, args, has_receiver):
@@ -79,13 +79,15 @@ def remember_handing(frame: Frame, args: Arguments) -> None:
 
 def _remember_guard(frame: Frame, function: ir.Function) -> None:
     asked = frame.context().guard is not Guard.NONE
-    frame.world.asked[function] = frame.world.asked.get(function, True) and asked
+    before = frame.world.callers.asked
+    before[function] = before.get(function, True) and asked
 
 
 def is_asked_for(frame: Frame, function: ir.Function) -> bool:
     """Whether every call of a function in its file stands where an accelerator was asked for; where
     there is none, whether its name says so."""
-    return frame.world.asked.get(function, bool(means("for-cuda", function.name, "function")))
+    by_name = bool(means("for-cuda", function.name, "function"))
+    return frame.world.callers.asked.get(function, by_name)
 
 
 def is_trial(frame: Frame) -> bool:
@@ -108,7 +110,7 @@ def _remember_settings(
         name: (argument.value, value)
         for (argument, _), (name, value) in zip(args.all, taken, strict=True)
     }
-    settings = frame.world.settings.setdefault(function, {})
+    settings = frame.world.callers.settings.setdefault(function, {})
     for parameter in function.params:
         told = None if args.unpacked else _setting(frame, parameter, given.get(parameter.name))
         settings[parameter.name] = told if settings.get(parameter.name, told) == told else None
@@ -133,13 +135,13 @@ def setting(frame: Frame, function: ir.Function, parameter: str) -> Value | None
     host."""
     if not is_private(function.name):
         return None
-    return frame.world.settings.get(function, {}).get(parameter)
+    return frame.world.callers.settings.get(function, {}).get(parameter)
 
 
 def may_be_given(frame: Frame, function: ir.Function, parameter: str) -> bool:
     """Whether a function's parameter may be on an accelerator for all that is known of its calls:
     of one that others call too, all calls in the file have to give it from the host."""
-    return frame.world.given.get(function, {}).get(parameter, True)
+    return frame.world.callers.given.get(function, {}).get(parameter, True)
 
 
 def _may_be_accelerator(frame: Frame, value: Value) -> bool:

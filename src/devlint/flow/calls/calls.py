@@ -89,7 +89,7 @@ _ASK = frozenset(("isinstance", "issubclass", "hasattr", "getattr"))
 
 def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
     """Call something that was evaluated."""
-    frame.world.opened += value.is_unseen or _hands_on(args, followed=_is_ours(value))
+    frame.world.answers.opened += value.is_unseen or _hands_on(args, followed=_is_ours(value))
     return _seen(frame, func, _call_value(frame, node, func, value, args), args)
 
 
@@ -172,7 +172,7 @@ def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Val
         base = as_loaded(base)
     args = arguments(frame, node, (func.value, base))
     ours = _defines(frame, base, func.attr)
-    frame.world.opened += base.is_unseen or _hands_on(args, followed=ours)
+    frame.world.answers.opened += base.is_unseen or _hands_on(args, followed=ours)
     return _seen(frame, func, _call_method(frame, node, func, base, args), args)
 
 

@@ -45,7 +45,7 @@ def without_host_functions(world: World, facts: Iterable[Fact]) -> Iterator[Fact
     for fact in facts:
         inner = fact.fact if isinstance(fact, Elsewhere) else fact
         function = fact.context.function
-        on_host = {function, class_around(function)} & world.run_on_host
+        on_host = {function, class_around(function)} & world.callers.run_on_host
         if on_host and _hangs_on_the_model(inner):
             continue
         if _meets_setup(world, inner):
@@ -111,16 +111,17 @@ def _is_kept_on_host(world: World, fact: Fact, operand: Operand) -> bool:
         return False
     if is_place_of_argument(place):
         asked = (function, place.key)
-        if asked in world.read_on_host or (asked in world.sent_on and _is_of_lengths(place)):
+        callers = world.callers
+        if asked in callers.read_on_host or (asked in callers.sent_on and _is_of_lengths(place)):
             return True
         if is_input and _reads_of_others(world, function, place):
             return True
         if _is_part_read_on_host(world, function, place):
             return True
-        handed = world.handed.get((function, parameter_of(place)))
-        if handed and handed <= world.read_on_host:
+        handed = world.callers.handed.get((function, parameter_of(place)))
+        if handed and handed <= world.callers.read_on_host:
             return True  # whoever hands it on needs it there
-    given = world.brought.get((world.home.path, function, parameter_of(place)))
+    given = world.callers.brought.get((world.home.path, function, parameter_of(place)))
     return is_input and given == {True}
 
 
@@ -130,7 +131,7 @@ def _is_part_read_on_host(world: World, function: str, place: Symbol) -> bool:
     whole = parameter_of(place)
     if whole == path_of(place):
         return False
-    there = world.read_on_host | world.beside_host
+    there = world.callers.read_on_host | world.callers.beside_host
     parts = (key for read, key in there if read == function and key != place.key)
     return any(
         key.startswith((f"{whole}.", f"{whole}[")) and key != f"{whole}.device" for key in parts
@@ -146,7 +147,7 @@ def _is_of_lengths(place: Symbol) -> bool:
 def _reads_of_others(world: World, function: str, place: Symbol) -> bool:
     """Whether another method of the same plain object, or of its family, reads an argument of that
     name on the host: what `fit(scores)` takes for an array, `apply(scores)` is given as well."""
-    owner, read = function.rpartition(".")[0], world.read_on_host
+    owner, read = function.rpartition(".")[0], world.callers.read_on_host
     readers = {method.rpartition(".")[0] for method, other in read if place.key == other}
     if not owner or not readers or readers.isdisjoint(_family(world, owner)):
         return False

@@ -116,6 +116,6 @@ def _kept(frame: Frame, info: ClassInfo, name: str, value: Value) -> Value:
     was given, and hasn't made, only the call tells that it stays behind."""
     if value.kind is Kind.TENSOR and value.origin is Origin.MOVED and value.grad:
         return value.but(device=UNKNOWN)
-    stores = frame.world.stores.get((info, name), ())
+    stores = frame.world.classes.stores.get((info, name), ())
     given = stores and not any(operand.origin in MADE for _, operand in stores)
     return value if given else as_kept(info, name, value)

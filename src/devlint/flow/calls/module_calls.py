@@ -70,7 +70,8 @@ def _note_passed(frame: Frame, info: ClassInfo, init: Closure, args: Arguments) 
     for (argument, _), (name, value) in zip(args.all, taken, strict=True):
         if value.kind is not Kind.NONE and not frame.is_parameter(argument.value):
             names = [each.name for each in init.node.params] if argument.star else [name]
-            frame.world.passed.update((info.file.path, info.node.name, each) for each in names)
+            passed = frame.world.of_file.passed
+            passed.update((info.file.path, info.node.name, each) for each in names)
 
 
 def _place_new_module(

@@ -15,7 +15,7 @@ from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.world import Parts, Returned
+from devlint.flow.frames.notes import Parts, Returned
 from devlint.flow.modules.placement import place_module
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
@@ -79,7 +79,7 @@ def _returned(frame: Frame, module: Value, method: tuple[ClassInfo, ir.Function]
     thing where it returns several, None for the others. It is run once for that, with its module
     in a place that nobody knows."""
     owner, function = method
-    returned = frame.world.returned
+    returned = frame.world.classes.returned
     if function not in returned:
         returned[function] = None  # it may call itself
         alone = alone_with(frame, method, {})

@@ -46,9 +46,10 @@ def of_part(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) ->
 def _is_part(frame: Frame, name: str) -> bool:
     """Whether the constructor was given an attribute, or calls a class to make it; it may be left
     out (`self.decoder = None`)."""
-    stores = frame.world.stores.get((frame.owner, name), []) if frame.owner is not None else []
-    made = [operand.node for _, operand in stores if operand.kind is not Kind.NONE]
-    return bool(made) and all(_gives_part(frame.owner, node) for node in made)
+    stores, owner = frame.world.classes.stores, frame.owner
+    stored = [] if owner is None else stores.get((owner, name), [])
+    made = [operand.node for _, operand in stored if operand.kind is not Kind.NONE]
+    return bool(made) and all(_gives_part(owner, node) for node in made)
 
 
 def _gives_part(owner: ClassInfo | None, node: ir.Expr) -> bool:

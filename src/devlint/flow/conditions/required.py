@@ -26,9 +26,9 @@ def required(frame: Frame, closure: Closure) -> dict[str, bool]:
     function = closure.node
     if not isinstance(function, ir.Function):
         return {}
-    found = frame.world.required.get(function)
+    found = frame.world.callers.required.get(function)
     if found is None:
-        found = frame.world.required[function] = {}
+        found = frame.world.callers.required[function] = {}
         own = Frame(
             frame.world, closure.file, State(), function, around=closure.around, recording=False
         )

@@ -141,7 +141,7 @@ def _is_never_changed(frame: Frame, this: Value, name: str) -> bool:
     info, project = frame.class_of(this), frame.world.project
     if info is None or project is None or this.trait is not Trait.SELF:
         return False
-    if info.is_open or name in frame.world.written or _is_stored_later(info, name):
+    if info.is_open or name in frame.world.of_file.written or _is_stored_later(info, name):
         return False
     return not project.may_give(info.file.path, info.node.name, name)
 
@@ -233,7 +233,7 @@ def _kept(frame: Frame, node: ir.Attribute) -> Value | None:
     if not frame.site or not is_named(node.value):
         return None
     found = frame.object(frame.ask(node.value))
-    if found is None or node.attr not in found.entries or node.attr in frame.world.written:
+    if found is None or node.attr not in found.entries or node.attr in frame.world.of_file.written:
         return None
     if isinstance(found.source, ClassInfo):
         return None if _is_stored_later(found.source, node.attr) else found.entries[node.attr]

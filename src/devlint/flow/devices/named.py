@@ -30,7 +30,8 @@ def string_value(frame: Frame, text: str, node: ir.Expr | None = None) -> Value:
             trace = None if node is None else Step(Sort.LITERAL, node, name=text)
             return Value(Kind.STRING, named, text, trace=trace)
     if text == "gloo":
-        frame.world.backends.add(text)  # the file knows of a backend that takes tensors of the host
+        # The file knows of a backend that takes tensors of the host.
+        frame.world.of_file.backends.add(text)
     return Value(Kind.STRING, data=text)
 
 

@@ -33,9 +33,9 @@ def init_process_group(frame: Frame, node: ir.Call, row: Row, args: Arguments) -
         backend = name.lower() if isinstance(name, str) else UNKNOWN_BACKEND
     else:
         backend = UNKNOWN_BACKEND if args.unpacked else ""
-    frame.world.backends.add(backend or "any")
+    frame.world.of_file.backends.add(backend or "any")
     if frame.notes:
-        frame.world.groups.setdefault(node, set()).add(backend)
+        frame.world.processes.groups.setdefault(node, set()).add(backend)
     if backend in ON_CUDA_ALONE:
         frame.state.known[CUDA_AVAILABLE] = True
     return NOTHING
@@ -45,7 +45,7 @@ def note_option(frame: Frame, args: Arguments) -> None:
     """`parser.add_argument("--dist-backend", default="nccl")` tells of a backend too."""
     default = args.value(("default",)).data
     if isinstance(default, str) and default.lower() in _BACKENDS:
-        frame.world.options.add(default.lower())
+        frame.world.of_file.options.add(default.lower())
 
 
 def collective(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -63,18 +63,18 @@ def collective(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         if only_host(frame.place(value)):
             operand = frame.operand(expression, value)
             fact = Collective(node, frame.context(), row.name, operand, handed_on)
-            frame.world.collectives.append(fact)
+            frame.world.processes.collectives.append(fact)
     return NOTHING
 
 
 def refused(frame: Frame) -> list[Collective]:
     """The facts that are left when all backends are known to take tensors of accelerators only, or
     where other functions of the file ask whether theirs is one of these."""
-    found = frame.world.collectives
+    found = frame.world.processes.collectives
     if found and sends_from_accelerators_only(frame.world):
         return [each for each in found if not each.handed_on]
     fresh = [each for each in found if each.tensor.origin is not Origin.MOVED]
-    if not fresh or frame.world.backends:
+    if not fresh or frame.world.of_file.backends:
         return []
     asked, chosen = _asked_backends(frame.file)
     return [
@@ -119,7 +119,7 @@ def _names_nccl(node: ir.Expr) -> bool:
 
 def sends_from_accelerators_only(world: World) -> bool:
     """Whether no backend of the file takes a tensor of the host."""
-    backends = world.backends - {UNKNOWN_BACKEND}
-    if UNKNOWN_BACKEND in world.backends:
-        backends |= world.options or {UNKNOWN_BACKEND}
+    backends = world.of_file.backends - {UNKNOWN_BACKEND}
+    if UNKNOWN_BACKEND in world.of_file.backends:
+        backends |= world.of_file.options or {UNKNOWN_BACKEND}
     return bool(backends) and backends <= _FOR_ACCELERATORS

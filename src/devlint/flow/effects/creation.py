@@ -121,7 +121,7 @@ def _is_handed_on(frame: Frame, data: Given) -> bool:
 def _is_of_default_type(use: Use) -> bool:
     """Whether a tensor is made where `torch.set_default_tensor_type` says: `torch.Tensor` is the
     default type. `torch.set_default_device` means nothing to it."""
-    return use.row.name == "torch.Tensor" and use.frame.world.sets_tensor_type
+    return use.row.name == "torch.Tensor" and use.frame.world.processes.sets_tensor_type
 
 
 def _is_used_as_tensor(use: Use, node: ir.Expr) -> bool:
@@ -137,7 +137,7 @@ def _is_used_as_tensor(use: Use, node: ir.Expr) -> bool:
 def is_handed_default(frame: Frame) -> bool:
     """Whether functions that make tensors get a device of `torch.set_default_device`, where none is
     given, whatever they are given."""
-    return frame.state.default != CPU and not frame.world.sets_tensor_type
+    return frame.state.default != CPU and not frame.world.processes.sets_tensor_type
 
 
 def _stored_device(use: Use) -> object:

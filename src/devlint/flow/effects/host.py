@@ -46,7 +46,7 @@ def tell_read(
     if _is_no_tensor(frame, operand):
         return
     if value.origin in (Origin.INPUT, Origin.FOLLOWS) and isinstance(operand.device, Symbol):
-        note_argument(frame, frame.world.read_on_host, operand.device)
+        note_argument(frame, frame.world.callers.read_on_host, operand.device)
     followed = value.origin in (Origin.MOVED, Origin.FOLLOWS)
     if is_place_of_argument(operand.device):
         followed = followed and method == "cpu-only" and _is_made_of_input(operand, frame.role)
@@ -57,7 +57,7 @@ def tell_read(
         return
     if followed and method != "cpu-only" and _is_of_host_code(frame, operand):
         if not frame.is_followed:
-            frame.world.run_on_host |= {frame.qualname, class_around(frame.qualname)}
+            frame.world.callers.run_on_host |= {frame.qualname, class_around(frame.qualname)}
         return
     if may_be_accelerator(operand.device) and (followed or names_accelerator(operand.device)):
         read = HostRead(at, frame.context(), operand, method, value.grad, container)
@@ -132,7 +132,7 @@ def note_listed(use: Use) -> None:
     if receiver is not None and receiver[1].origin is Origin.INPUT:
         place = use.frame.place(receiver[1])
         if isinstance(place, Symbol):
-            note_argument(use.frame, use.frame.world.read_on_host, place)
+            note_argument(use.frame, use.frame.world.callers.read_on_host, place)
 
 
 def read_cpu_only(use: Use) -> None:

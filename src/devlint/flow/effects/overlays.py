@@ -73,8 +73,8 @@ def _set_default_tensor_type(frame: Frame, node: ir.Call, row: Row, args: Argume
         if isinstance(given[1].data, str):
             device = CUDA if ".cuda." in given[1].data else CPU
         frame.state.default = device
-        frame.world.sets_tensor_type |= device != CPU
-        frame.world.own += 1
+        frame.world.processes.sets_tensor_type |= device != CPU
+        frame.world.answers.own += 1
     return NONE
 
 

@@ -41,13 +41,13 @@ _Found = tuple[Sharing, ir.Expr, Context, str]
 def shared(top: Frame) -> Iterator[SharedDevice]:
     """For each process group on GPUs the first thing that is on GPU 0 in all its processes."""
     world, body = top.world, top.file.body
-    if not world.groups or any(_is_out_of_sight(top, each) for each in body):
+    if not world.processes.groups or any(_is_out_of_sight(top, each) for each in body):
         return
     file = _File(top, imported(ir.Module(body)), reach(body))
     if processes.chooses(body, file.names):
         return
     own = processes.spawned(body, file.names)
-    for group, given in world.groups.items():
+    for group, given in world.processes.groups.items():
         place = file.reach.places.get(group)
         if place is None or processes.is_of_one(group, body) or _is_bound(group):
             continue
@@ -99,7 +99,7 @@ class _File:
         for argument in named or [a for a in group.args[:1] if not (a.keyword or a.star)]:
             texts = processes.possible(argument.value, place.function, self.top.file.body)
             found |= {each.lower() for each in texts if each is not None}
-        return found or self.top.world.options
+        return found or self.top.world.of_file.options
 
     def told(
         self, group: ir.Call, place: Place, only_gpus: bool, index: OwnIndex | None

@@ -29,7 +29,7 @@ def note_sent(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None
         return
     paths = map(identity, _put_together(base))
     if not any(path and place.key.startswith(f"{path}.") for path in paths):
-        note_argument(frame, frame.world.sent_on, place)
+        note_argument(frame, frame.world.callers.sent_on, place)
     elif is_chosen(device):
         _remember(frame, value, place)
 
@@ -62,12 +62,13 @@ def note_handed(frame: Frame, closure: Closure, args: Arguments, has_receiver: b
 def _remember(frame: Frame, value: Value, place: Device) -> None:
     if value.kind in TENSORS and value.origin is not Origin.FOLLOWS:
         for each in symbols(place):
-            note_argument(frame, frame.world.sent, each)
+            note_argument(frame, frame.world.callers.sent, each)
 
 
 def is_sent(world: World, function: str, device: Device) -> bool:
     """Whether it is, where it is known, the place of an argument that the function sends away."""
     places = [leaf for leaf in leaves(device) if leaf != UNKNOWN]
     return bool(places) and all(
-        isinstance(place, Symbol) and (function, place.key) in world.sent for place in places
+        isinstance(place, Symbol) and (function, place.key) in world.callers.sent
+        for place in places
     )

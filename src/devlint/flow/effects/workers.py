@@ -16,8 +16,9 @@ from devlint.flow.facts import Elsewhere, WorkerUse
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.notes import Worked
 from devlint.flow.frames.others import Use
-from devlint.flow.frames.world import Worked, World
+from devlint.flow.frames.world import World
 from devlint.model import ir
 from devlint.model.reports import Hop
 
@@ -26,12 +27,12 @@ _RUN_BY_WORKERS = ("__getitem__", "__getitems__", "__iter__")
 
 def told(world: World) -> Iterator[WorkerUse | Elsewhere]:
     """The uses of accelerators in what workers run: those of other files are told at the loader."""
-    if world.spawned:
+    if world.processes.spawned:
         return
-    for use, _ in _run(world, world.uses.values()):
+    for use, _ in _run(world, world.processes.uses.values()):
         yield use
     if world.project is not None:
-        paths = {worked.file.path for worked in world.run_by_workers.values()}
+        paths = {worked.file.path for worked in world.processes.run_by_workers.values()}
         for path in sorted(paths - {world.home.path}):
             for use, worked in _run(world, world.project.uses(path)):
                 yield Elsewhere(worked.node, worked.context, use, use.context.function)
@@ -40,9 +41,9 @@ def told(world: World) -> Iterator[WorkerUse | Elsewhere]:
 def _run(world: World, uses: Iterable[Use]) -> Iterator[tuple[WorkerUse, Worked]]:
     """Those that workers run, with the proof."""
     for function, owner, use in uses:
-        worked = world.run_by_workers.get(function)
+        worked = world.processes.run_by_workers.get(function)
         if worked is None and owner is not None and _is_reached(owner, function):
-            worked = world.run_by_workers.get(owner.node)
+            worked = world.processes.run_by_workers.get(owner.node)
         if worked is not None:
             yield replace(use, proof=Hop(worked.node, worked.why)), worked
 
@@ -72,25 +73,25 @@ def _note(frame: Frame, value: Value, node: ir.Call, why: str) -> None:
     found = frame.class_of(value) or value.data
     if isinstance(found, (ClassInfo, Closure)):
         worked = Worked(node, why, found.file, frame.context())
-        frame.world.run_by_workers.setdefault(found.node, worked)
+        frame.world.processes.run_by_workers.setdefault(found.node, worked)
 
 
 def note_call(frame: Frame, node: ir.Call, name: str) -> None:
     """A library's function is called: it may tell of workers, or of how they are started."""
     last = name.rpartition(".")[2]
     if last in ("set_start_method", "set_forkserver_preload"):
-        frame.world.spawned = True
-        frame.world.own += 1
+        frame.world.processes.spawned = True
+        frame.world.answers.own += 1
     elif last == "get_worker_info" and frame.owner is not None and not frame.is_guest:
         why = "it asks here which worker process it is in"
         worked = Worked(node, why, frame.file, frame.context())
-        frame.world.run_by_workers.setdefault(frame.owner.node, worked)
+        frame.world.processes.run_by_workers.setdefault(frame.owner.node, worked)
 
 
 def note_use(frame: Frame, node: ir.Call, device: Device) -> None:
     """Something is moved to a device, or made there."""
     function = frame.function
-    if function is None or not frame.tells or node in frame.world.uses:
+    if function is None or not frame.tells or node in frame.world.processes.uses:
         return
     if frame.state.known.get(IN_NO_WORKER):
         return
@@ -102,4 +103,4 @@ def note_use(frame: Frame, node: ir.Call, device: Device) -> None:
     own = function.name if isinstance(function, ir.Function) else "<lambda>"
     what = f"`{around}.{own}`" if around else f"`{own}`"
     fact = WorkerUse(node, frame.context(), what, place, Hop(node, ""))
-    frame.world.uses[node] = Use(function, frame.owner, fact)
+    frame.world.processes.uses[node] = Use(function, frame.owner, fact)

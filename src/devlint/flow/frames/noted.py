@@ -28,7 +28,7 @@ def note_beside_host(frame: Frame, arguments: Iterable[Given]) -> None:
     if any(only_host(frame.place(each)) for each in moved):
         for each in values:
             if is_place_of_argument(place := place_given(each)):
-                note_argument(frame, frame.world.beside_host, place)
+                note_argument(frame, frame.world.callers.beside_host, place)
 
 
 def note_handing(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
@@ -39,7 +39,8 @@ def note_handing(frame: Frame, closure: Closure, args: Arguments, has_receiver: 
     for name, value in by_parameter(function, args, has_receiver):
         place = place_given(value)
         key = place.key if is_place_of_argument(place) and not frame.is_followed else ""
-        frame.world.handed.setdefault((closure.qualname, name), set()).add((frame.qualname, key))
+        handed = frame.world.callers.handed
+        handed.setdefault((closure.qualname, name), set()).add((frame.qualname, key))
 
 
 def place_given(value: Value) -> Device:

@@ -59,7 +59,7 @@ def held(frame: Frame, path: Typed, node: ir.Attribute) -> Value | None:
     """A tensor that the constructor of an object made for itself, where nothing has moved it, or
     one that it was given."""
     info = path.info
-    if info is None or node.attr in frame.world.written:
+    if info is None or node.attr in frame.world.of_file.written:
         return None
     if info.tensors and node.attr in info.tensors:
         return given_tensor(Path(f"{path.text}.{node.attr}", path.given), Sort.ANNOTATION, node)
@@ -85,11 +85,11 @@ def without_rewritten(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:
 
     def rewritten(step: Step) -> bool:
         node = step.node if step.sort is Sort.CONSTRUCTOR else None
-        return isinstance(node, ir.Attribute) and node.attr in world.written
+        return isinstance(node, ir.Attribute) and node.attr in world.of_file.written
 
     for fact in facts:
         lost.clear()
-        left = changed(fact, known) if world.written else fact
+        left = changed(fact, known) if world.of_file.written else fact
         yield left if lost else fact
 
 

@@ -52,7 +52,7 @@ def _is_made_there(frame: Frame, value: Value) -> bool:
 
 def fact(info: ClassInfo, frame: Frame, name: str, found: Object) -> KeptModules:
     """What is to be told of a container, which one statement stores."""
-    ((statement, operand),) = frame.world.stores[info, name]
+    ((statement, operand),) = frame.world.classes.stores[info, name]
     shown = isinstance(operand.node, (ir.Display, ir.Mapping, ir.Comprehension))
     parameters = found.elements().kind is not Kind.MODULE
     container = "Dict" if operand.kind is Kind.DICT else "List"

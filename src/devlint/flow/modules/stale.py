@@ -26,7 +26,7 @@ def remember(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
     if value.kind not in (Kind.DEVICE, Kind.UNKNOWN):
         return value
     owner = (info, name)
-    stores = frame.world.stores.get(owner, [])
+    stores = frame.world.classes.stores.get(owner, [])
     read = value.trait is Trait.DEVICE_OF_TENSOR and value.device == CPU
     if len(stores) != 1 or not _is_stored_once(info, name):
         return Value(Kind.DEVICE) if read else value
@@ -114,7 +114,7 @@ def owner_of(value: Value, *, moved: bool = False) -> tuple[ClassInfo, str] | No
 def use(frame: Frame, owner: tuple[ClassInfo, str], node: ir.Expr) -> None:
     """Something is made on a stored device, or moved there, at `node`."""
     if frame.notes:
-        places = frame.world.stale_uses.setdefault(owner, [])
+        places = frame.world.classes.stale_uses.setdefault(owner, [])
         if node not in places:
             places.append(node)
 
@@ -131,7 +131,7 @@ def note_meeting(
         other = next((each for each in operands if _follows(each, operand)), None)
         if other is not None:
             words = f"`{operand}` is there, and meets `{other}` here"
-            frame.world.stale.setdefault(owner, []).append((node, words))
+            frame.world.classes.stale.setdefault(owner, []).append((node, words))
 
 
 def _follows(partner: Operand, operand: Operand) -> bool:
@@ -143,17 +143,17 @@ def _follows(partner: Operand, operand: Operand) -> bool:
 def tell(info: ClassInfo, frame: Frame) -> None:
     """The facts of a class, when all its methods have run; what is written or passed elsewhere in
     the file may still change them."""
-    for (owner, name), meetings in frame.world.stale.items():
+    for (owner, name), meetings in frame.world.classes.stale.items():
         if owner is not info or not frame.recording:
             continue
-        statement, operand = frame.world.stores[owner, name][0]
+        statement, operand = frame.world.classes.stores[owner, name][0]
         hops = tuple(Hop(node, words, Sort.STORED.value) for node, words in dict(meetings).items())
-        uses = tuple(frame.world.stale_uses.get((owner, name), ()))
+        uses = tuple(frame.world.classes.stale_uses.get((owner, name), ()))
         parameter = operand.node.id if isinstance(operand.node, ir.Name) else ""
         fact = KeptDevice(
             statement, frame.context(), info.node.name, name, operand, parameter, uses, hops
         )
-        frame.world.remembered.append((info, fact))
+        frame.world.classes.remembered.append((info, fact))
 
 
 def settled(frame: Frame) -> list[KeptDevice]:
@@ -162,7 +162,7 @@ def settled(frame: Frame) -> list[KeptDevice]:
     world = frame.world
     return [
         fact
-        for info, fact in world.remembered
-        if fact.attr not in world.written
-        and (info.file.path, info.node.name, fact.parameter) not in world.passed
+        for info, fact in world.classes.remembered
+        if fact.attr not in world.of_file.written
+        and (info.file.path, info.node.name, fact.parameter) not in world.of_file.passed
     ]

@@ -133,6 +133,6 @@ def _tell(frame: Frame, node: ir.Call, inner: Given, reason: str, target: Given 
     shown = None if target is None else frame.operand(*target)
     fact = Wrap(node, frame.context(), operand, reason, shown)
     if reason == "backend":
-        frame.world.wraps.append(fact)
+        frame.world.processes.wraps.append(fact)
     else:
         frame.record(fact)

@@ -308,7 +308,7 @@ def _note_unproven(frame: Frame, tensors: list[Given], node: ir.Node) -> None:
         owner = _kept_by(value) if value.origin is Origin.ATTRIBUTE else None
         if owner is not None and value.scalar is False and only_host(frame.place(value)):
             words = f"`{ir.render(expression)}` meets a tensor of `forward` here"
-            frame.world.kept.setdefault(owner, []).append((node, words))
+            frame.world.classes.kept.setdefault(owner, []).append((node, words))
 
 
 def _kept_by(value: Value) -> tuple[ClassInfo, str] | None:
@@ -329,4 +329,4 @@ def note_kept(frame: Frame, operands: list[Operand], node: ir.Node) -> None:
         others = [o for o in operands if difference(o.device, operand.device) is not None]
         if owner is not None and others:
             words = f"`{operand}` is on {operand.device}, `{others[0]}` on {others[0].device}"
-            frame.world.kept.setdefault(owner, []).append((node, words))
+            frame.world.classes.kept.setdefault(owner, []).append((node, words))

@@ -50,11 +50,11 @@ def store(
     if is_module and _is_refused(before, value):
         return
     if base.trait is not Trait.SELF:
-        frame.world.written.add(node.attr)
+        frame.world.of_file.written.add(node.attr)
     written = statement.value or node
     if is_module and info is not None and (frame.tells or _is_made(frame)):
         operand = frame.operand(written, value)
-        noted = frame.world.stores if frame.tells else frame.world.inherited
+        noted = frame.world.classes.stores if frame.tells else frame.world.classes.inherited
         stores = noted.setdefault((info, node.attr), [])
         if all(known is not statement for known, _ in stores):
             stores.append((statement, operand))
