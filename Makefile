@@ -9,13 +9,14 @@ RELEASE_VENV ?= .venv-release
 # macOS has no nproc.
 JOBS ?= $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 
-.PHONY: help demo test test-metamorphic test-operators test-oldest check docs release-candidate clean always
+.PHONY: help demo test test-fixes test-metamorphic test-operators test-oldest check docs release-candidate clean always
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo   install devlint into $(DEMO_VENV) and lint examples/"
 	@echo "make test   install devlint and what its tests need into $(VENV), and run the tests"
+	@echo "make test-fixes  test that programs run on any device with the fixes of all cases"
 	@echo "make test-metamorphic  test that what says nothing of a program changes no finding"
 	@echo "make test-operators  test the emulation by PyTorch's own operator database"
 	@echo "make test-oldest  test the emulation with the oldest torch it supports, in $(OLDEST_VENV)"
@@ -70,12 +71,16 @@ demo: $(DEMO_VENV)/installed
 		echo "devlint's exit code: $$code (0 clean, 1 findings, 2 devlint could not do its job)"; \
 		test $$code -eq 1
 
-# Two modules that take a minute or more of a core have targets of their own.
+# Three modules that take a minute or more of a core have targets of their own.
+FIXES := tests/test_fixes_run.py
 METAMORPHIC := tests/metamorphic/test_metamorphic.py
 OPERATORS := tests/runtime/test_operators.py
 
 test: $(VENV)/installed
-	$(VENV)/bin/python -m pytest -n $(JOBS) --ignore $(METAMORPHIC) --ignore $(OPERATORS)
+	$(VENV)/bin/python -m pytest -n $(JOBS) --ignore $(FIXES) --ignore $(METAMORPHIC) --ignore $(OPERATORS)
+
+test-fixes: $(VENV)/installed
+	$(VENV)/bin/python -m pytest -n $(JOBS) $(FIXES)
 
 test-metamorphic: $(VENV)/installed
 	$(VENV)/bin/python -m pytest -n $(JOBS) $(METAMORPHIC)
