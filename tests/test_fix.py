@@ -265,7 +265,8 @@ def read_unsaved(path: str) -> str:
 
 def across(b: str, content: str) -> Across:
     check = Calls(content)
-    data, there = b"call()\n", {"b.py": b.encode()}
+    data = b"call()\n"
+    there = {"a.py": data, "b.py": b.encode()}
     with unsaved(there):
         (finding,) = (each for each in check(data, "a.py", None) if each.code == "DEV1")
         return fix_across(finding, {"a.py": data}, None, check, there.__getitem__)
@@ -288,6 +289,24 @@ def test_a_fix_in_another_file_clears_the_finding() -> None:
 def test_a_fix_in_another_file_is_left_out(content: str, reason: str) -> None:
     done = across("x = bad\n", content)
     assert (done.reason, done.applied, done.texts["b.py"]) == (reason, (), b"x = bad\n")
+
+
+def test_a_text_that_is_not_on_disk_counts_for_the_other_file() -> None:
+    class Told(Calls):
+        """Something is wrong in `b.py` as long as `a.py` calls it."""
+
+        def __call__(self, data: bytes, filename: str, settings: None) -> list[Finding]:
+            found = super().__call__(data, filename, settings)
+            if filename == "b.py" and "call" in read_unsaved("a.py"):
+                at = LineIndex(data.decode()).span(0, 1)
+                found.append(Finding(filename, "DEV3", "x", "called", Level.ERROR, at))
+            return found
+
+    check, there = Told("good"), {"a.py": b"pass\n", "b.py": b"x = bad\n"}
+    with unsaved(there):
+        (finding,) = check(b"call()\n", "a.py", None)
+        done = fix_across(finding, {"a.py": b"call()\n"}, None, check, there.__getitem__)
+    assert (done.texts["b.py"], done.reason) == (b"x = good\n", "")
 
 
 def test_what_another_fix_has_cleared_is_gone() -> None:

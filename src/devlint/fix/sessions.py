@@ -93,12 +93,20 @@ class Session:
             others = {path: self._read(path) for path in sorted(missing)}
         except OSError:
             return False
+        are_alone = len(others) == 1 and self._is_unchanged(self._read)
         self.texts = {**self.texts, **others}
-        if self._steps or len(others) > 1:
-            self.findings = self._lint(self.texts)
-        else:  # what is on disk is what they say
+        if are_alone:
             self.findings += self._lint(others)
+        else:
+            self.findings = self._lint(self.texts)
         return True
+
+    def _is_unchanged(self, read: Read) -> bool:
+        """Whether the files are as whoever follows imports finds them."""
+        try:
+            return all(read(path) == data for path, data in self.texts.items())
+        except OSError:
+            return False
 
     def _edited(self, texts: Texts, edits: Mapping[str, list[Edit]]) -> Texts:
         """Raises `ValueError`."""
