@@ -773,6 +773,32 @@ class Net(nn.Module):
         return a
 Net().cuda()(x)
 """,
+    "attribute of a part": """
+from torch import nn
+class Scale(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+        self.shift = MAKE  # made
+    def forward(self, a):
+        return self.lin(a) + self.shift  # used self.shift
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = Scale()
+    def forward(self, a):
+        return a + self.scale(a)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block() for _ in range(2)])
+    def forward(self, a):
+        for block in self.blocks:
+            a = block(a)
+        return a
+net = Net().cuda()
+net(x)
+""",
     "stacked from a list": """
 rows = torch.stack([MAKE for _ in range(3)]).mean(0)  # made
 x + rows  # used rows
@@ -1582,6 +1608,33 @@ def test_the_line_that_decided_is_told(way: str, decides: str) -> None:
     assert any(text.startswith(place) for text in origins(said)), said.lines
     assert said.argument in names
     assert said.devices == ("cpu", "cuda:0")
+
+
+def test_a_loop_over_modules_sets_nothing() -> None:
+    """What a method of a part keeps is set where that says so, and not by who goes through it."""
+    text = """import torch
+from torch import nn
+
+def table():
+    there = torch.arange(4).float()
+    return there.cos(), there.sin()
+
+class Turn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+        self.cos, self.sin = table()
+
+    def forward(self, x):
+        return self.lin(x) * self.cos
+
+net = nn.Sequential(Turn(), Turn()).cuda()
+for part in net.children():
+    part(torch.ones(2, 4, device="cuda"))
+"""
+    lines = told(Planted("turn", {"train.py": text}, {}), {"train.py": text}, "device").lines
+    said = [place for label, place in lines if label in ("set at", "made at")]
+    assert [place.split()[0] for place in said] == ["train.py:12", "train.py:5"]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from devlint.runtime.explaining.scopes import Scope
 
@@ -59,7 +59,8 @@ def is_sure(found: list[Origin]) -> bool:
 
 
 def distinct(found: list[Origin]) -> list[Origin]:
-    """Each place once; what decides it is taken before what hands it on."""
+    """Each place once; what decides it is taken before what hands it on. Where it came by several
+    lines, none of them is known to be the nearest."""
     others = [each for each in found if each.kind != "again"]
     if not others:
         return found[:1]
@@ -68,7 +69,17 @@ def distinct(found: list[Origin]) -> list[Origin]:
         other = kept.get(each.place)
         if other is None or _rank(each) > _rank(other):
             kept[each.place] = each
+        elif _rank(each) == _rank(other) and _line(each) != _line(other):
+            kept[each.place] = replace(other, nearest=None)
     return list(kept.values())
+
+
+def _line(origin: Origin) -> tuple[str, int] | None:
+    """The nearest line."""
+    if origin.nearest is None:
+        return None
+    scope, at = origin.nearest
+    return scope.text.file, getattr(at, "lineno", 0)
 
 
 def _rank(origin: Origin) -> tuple[bool, bool]:

@@ -90,6 +90,9 @@ class Keepers:
                 return found
         if given is None:
             return []
+        if issubclass(kind, nn.Sequential) and step == "item":
+            parts = given.each() if key is None else filter(None, [given.at(key, ())])
+            return [origin for part in parts for origin in self.walk.follow(part, rest)]
         if kind is defaultdict and given.args and isinstance(given.args[0].node, ast.expr):
             callee = self.walk.callees.callee(scope, given.args[0].node, Given(()))
             return [] if callee.scope is None else self.walk.calls.results(callee.scope, rest)

@@ -134,12 +134,15 @@ class Running:
     ) -> Given | None:
         given, value = Given.of(scope, call), scope.value(call.func)
         own = None
-        if isinstance(call.func, ast.Attribute):
+        runs_object = code.co_name in ("__call__", "forward")
+        if isinstance(call.func, ast.Attribute) and call.func.attr == code.co_name:
+            runs_object = False  # `super().forward(x)`
+        if runs_object or (isinstance(value, type) and isinstance(call.func, ast.Name)):
+            own = Point(scope, call.func)
+        elif isinstance(call.func, ast.Attribute):
             owner = scope.value(call.func.value)
             if type(owner) is not ModuleType and _takes_own(owner, code, value):
                 own = Point(scope, call.func.value)
-        elif code.co_name in ("__call__", "forward") or isinstance(value, type):
-            own = Point(scope, call.func)
         given = Given(given.args, given.keywords, own)
         if not is_direct:
             own = own or Point(scope, call.func)

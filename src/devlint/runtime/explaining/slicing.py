@@ -13,6 +13,8 @@ from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from torch import nn
+
 from devlint.runtime.explaining.callees import Callees
 from devlint.runtime.explaining.flow import written
 from devlint.runtime.explaining.found import Origin, distinct, is_again, is_sure
@@ -274,16 +276,20 @@ _WITH_THE_TENSOR = ("grad", "T", "mT", "H", "mH", "real", "imag", "data")
 def _is_plain(scope: Scope, node: ast.AST) -> bool:
     """Whether a loop goes through what containers hold, and nothing is made for it."""
     if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "values"):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _GIVES_KEPT:
             return True
         function = scope.value(node.func)
         is_builtin = isinstance(function, type) or function is sorted
         is_builtin = is_builtin and function.__module__ == "builtins"
         return is_builtin and all(_is_plain(scope, each) for each in node.args)
-    return isinstance(node, (ast.List, ast.Tuple)) or type(scope.value(node)) in _CONTAINERS
+    held = scope.value(node)
+    is_kept = type(held) in _CONTAINERS or isinstance(held, _MODULES)
+    return is_kept or isinstance(node, (ast.List, ast.Tuple))
 
 
 _CONTAINERS = (list, tuple, dict, set, deque)
+_MODULES = (nn.ModuleList, nn.Sequential, nn.ModuleDict)
+_GIVES_KEPT = ("items", "values", "children", "named_children", "modules", "named_modules")
 
 
 def _spread(node: ast.expr) -> Path:

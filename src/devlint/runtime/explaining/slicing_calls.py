@@ -127,6 +127,8 @@ class Calls:
                 for other in args[1:2]:
                     found = found + walk.origins(scope, other, path)
                 return found
+            elif name == "children" and any(kind == "attr" for kind, _ in rest):
+                return walk.origins(scope, owner, (ANY, *rest))
             elif name.removeprefix("named_") in _PARTS:
                 return self._of_module(scope, call, owner)
         if name in ("_replace", "replace") and path and path[0][0] == "attr":
