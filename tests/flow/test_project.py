@@ -130,11 +130,12 @@ def test_packages(tree: Tree, imports: str, made: str, source: str) -> None:
     assert "DEV202:7" in tree.lint(f"{source}pkg/train.py")
 
 
-def test_a_script_finds_a_package_under_src(tree: Tree) -> None:
+@pytest.mark.parametrize("source", ["src", "lib"])
+def test_a_script_finds_a_package_below_the_root(tree: Tree, source: str) -> None:
     tree.write(
         {
-            "src/pkg/__init__.py": "",
-            "src/pkg/helpers.py": MAKE,
+            f"{source}/pkg/__init__.py": "",
+            f"{source}/pkg/helpers.py": MAKE,
             "scripts/train.py": using("from pkg.helpers import make", "make(3)"),
         }
     )
@@ -1944,3 +1945,26 @@ def test_what_fills_a_registry_counts_for_each_linted_file(tree: Tree) -> None:
         tree.lint(name)
         taken.append(project.steps.taken)
     assert taken[0] == taken[1] > 0
+
+
+def test_a_class_that_a_condition_imports(tree: Tree) -> None:
+    net = """from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+    def forward(self, x):
+        return self.layer(x)
+"""
+    main = """def run(size, x):
+    if size == 1:
+        from small import Net
+    elif size == 2:
+        from large import Net
+    net = Net()
+    return net(x.cuda())
+"""
+    tree.write({"small.py": net, "large.py": net, "main.py": main})
+    assert tree.lint("main.py") == ["DEV208:6", "DEV101:7"]
+    tree.write({"main.py": main.replace("Net()", "Net().cuda()")})
+    assert tree.lint("main.py") == ["DEV101:6", "DEV101:7"]

@@ -58,6 +58,8 @@ class Names:
     attributes: list[tuple[Scope, cst.Attribute]]
     keywords: set[str]
     strings: set[str]
+    spread: set[str] = field(default_factory=set)
+    """The functions that a call gives `**values`, whose keys are names of their parameters."""
     meaning: dict[cst.Name, Binding] = field(default_factory=dict)
 
     @property
@@ -172,6 +174,12 @@ class _Visitor(cst.CSTVisitor):
         self.names.attributes.append((self.scope, node))
         node.value.visit(self)
         return False
+
+    def visit_Call(self, node: cst.Call) -> None:
+        function = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+        spreads = any(each.star == "**" for each in node.args)
+        if spreads and isinstance(function, cst.Name):
+            self.names.spread.add(function.value)
 
     def visit_Arg(self, node: cst.Arg) -> bool:
         if node.keyword is not None:

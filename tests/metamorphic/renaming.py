@@ -67,8 +67,9 @@ def rename_classes(program: Program) -> Changed | None:
 
 
 def rename_parameters(program: Program) -> Changed | None:
-    """Every parameter that no call of the file names, but for `self` and those that a framework
-    may name: of tests, fixtures and what is inherited from others than torch.nn.Module."""
+    """Every parameter that no call of the file names, also by `**values`, but for `self` and those
+    that a framework may name: of tests, fixtures and what is inherited from others than
+    torch.nn.Module."""
     names = names_of(program)
     kept = _kept_parameters(program)
 
@@ -78,6 +79,7 @@ def rename_parameters(program: Program) -> Changed | None:
             and "parameter" in binding.kinds
             and binding.name not in names.keywords
             and not names.spelled(binding.name)
+            and getattr(getattr(binding.scope.node, "name", None), "value", "") not in names.spread
             and (binding.scope.node, binding.name) not in kept
         )
 

@@ -180,6 +180,10 @@ UNCHANGED: dict[str, tuple[Callable[[Program], Changed | None], str]] = {
         renaming.rename_parameters,
         "def f(size):\n    pass\nf(size=1)\n",
     ),
+    "what a call may name": (
+        renaming.rename_parameters,
+        "def f(size):\n    pass\nf(**{'s' + 'ize': 1})\n",
+    ),
     "what a framework names": (
         renaming.rename_parameters,
         "import lightning\nclass A(lightning.LightningModule):\n    def step(self, batch):\n"

@@ -2,7 +2,7 @@
 
 An absolute import is looked for in the folders that Python would have on its path when the
 project runs: the one that holds the file's package, those above it up to the root of the project,
-and their `src`; and beside a folder around the file that has the name which is asked for.
+and its `src` and `lib`; and beside a folder around the file that has the name which is asked for.
 Installed packages, the standard library and torch are nobody's project.
 """
 
@@ -18,6 +18,9 @@ from devlint.safety.files import leads_out, version
 
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 """What lies in the root of a project."""
+
+_SOURCES = ("src", "lib")
+"""Folders in the root that programs put on their path (`sys.path.insert(0, "lib")`)."""
 
 _INSTALLED = ("site-packages", "dist-packages")
 _HIGHEST = 12
@@ -261,9 +264,10 @@ def _places(folder: str) -> tuple[tuple[str, ...], str | None]:
         places.append(place)
     else:
         places = [top]
-    sources = os.path.join(places[-1], "src")
-    if sources not in places and os.path.isdir(sources):
-        places.append(sources)
+    for name in _SOURCES:
+        sources = os.path.join(places[-1], name)
+        if sources not in places and os.path.isdir(sources):
+            places.append(sources)
     if is_package(top):  # a checkout: it may be imported by its own name as well
         places.append(os.path.dirname(top))
     return tuple(os.path.join(each, "") for each in places), None

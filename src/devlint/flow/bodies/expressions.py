@@ -28,6 +28,7 @@ from devlint.flow.operations import (
     missing,
     operators,
     placeholders,
+    subscripts,
     unpacking,
 )
 from devlint.model import ir
@@ -76,12 +77,15 @@ def _subscript(frame: Frame, node: ir.Subscript) -> Value:
     if base.kind is Kind.LIBRARY:
         if base.data == "os.environ":
             return global_ranks.of_variable(frame, node, evaluate(frame, node.index))
+        namespace, _, held = str(base.data).rpartition(".")
+        if held == "__dict__":  # `models.__dict__[name]`
+            return library.member(frame, namespace, evaluate(frame, node.index).data, node)
         frame.ask(node.index)  # `Union[torch.FloatTensor, ...]` uses no device
         return NOTHING
     if isinstance(base.data, ClassInfo) and _is_generic(base.data):  # `C[int]` makes what `C` does
         frame.ask(node.index)
         return base
-    return operators.subscript(frame, node, base, evaluate(frame, node.index))
+    return subscripts.subscript(frame, node, base, evaluate(frame, node.index))
 
 
 def _is_generic(info: ClassInfo) -> bool:
@@ -89,10 +93,11 @@ def _is_generic(info: ClassInfo) -> bool:
 
 
 def _slice(frame: Frame, node: ir.Slice) -> Value:
-    for part in (node.lower, node.upper, node.step):
-        if part is not None:
-            evaluate(frame, part)
-    return Value(Kind.UNKNOWN, trait=Trait.SLICE)
+    parts = (node.lower, node.upper, node.step)
+    bounds = tuple(None if part is None else evaluate(frame, part).data for part in parts)
+    each = zip(bounds, parts, strict=True)
+    known = all(part is None or type(bound) is int for bound, part in each) and bounds[2] != 0
+    return Value(Kind.UNKNOWN, data=bounds if known else None, trait=Trait.SLICE)
 
 
 def _call(frame: Frame, node: ir.Call) -> Value:

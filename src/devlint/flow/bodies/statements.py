@@ -21,7 +21,15 @@ from devlint.flow.effects.moves import METHODS
 from devlint.flow.facts import BareReference
 from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
-from devlint.flow.operations import arrivals, containers, meet, operators, stores, unpacking
+from devlint.flow.operations import (
+    arrivals,
+    containers,
+    meet,
+    operators,
+    stores,
+    subscripts,
+    unpacking,
+)
 from devlint.flow.operations.siblings import beside_moved
 from devlint.model import ir
 from devlint.model.trees import key, words
@@ -137,8 +145,8 @@ def _store_item(
         if _is_element(index):
             base = base.but(scalar=False)
             frame.state.env[target.value.id] = base
-    if base.kind is Kind.TENSOR and value.kind is Kind.TENSOR and value.scalar is False:
-        parts = operators.index_parts(frame, target.index, index)
+    if base.kind is Kind.TENSOR and value.kind in _ONE_TENSOR and value.scalar is False:
+        parts = subscripts.index_parts(frame, target.index, index)
         arrivals.by_index(frame, base, parts)
         if isinstance(statement, ir.Assign) and any(_picks(part) for _, part in parts):
             written = (statement.value or target, value)
@@ -153,6 +161,9 @@ def _store_item(
     else:
         containers.store_item(frame, base, index, value)
         stores.put_in(frame, target, value)
+
+
+_ONE_TENSOR = (Kind.TENSOR, Kind.PLACED)
 
 
 def _is_element(index: Value) -> bool:

@@ -15,6 +15,7 @@ from devlint.flow.domain.values import NOTHING, Kind, OneOf, Value
 from devlint.flow.frames.arguments import Arguments, Given, Partial, fits
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import followed
 from devlint.flow.operations.containers import lazily
 from devlint.flow.operations.unpacking import element_of
 from devlint.model import ir
@@ -55,21 +56,20 @@ def one_of(
     """
     before, site = frame.state, frame.site
     ends = list[End]()
-    fitting = [option for option in several.options if _takes(option[0], args)]
-    options = fitting or several.options
-    for data, settled in options:
+    each = [(followed(frame, value.but(data=data), func), known) for data, known in several.options]
+    options = [option for option in each if _takes(option[0].data, args)] or each
+    for called, settled in options:
         frame.state = frame.fork(before)
         frame.state.known.update(settled)
-        if isinstance(data, ClassInfo):  # an object of its own
-            frame.site = (*site, data.node)
-        given = _call(frame, node, (func, value.but(data=data)), args)
-        ends.append((given, frame.state))
+        if isinstance(called.data, ClassInfo):  # an object of its own
+            frame.site = (*site, called.data.node)
+        ends.append((frame.world.call(frame, node, func, called, args), frame.state))
     frame.site = site
     found, frame.state = reduce(join_ends, ends)
     frame.state.known = dict(before.known)
-    for (data, _), (_, end) in zip(options, ends, strict=True):
-        if isinstance(data, Bound) and data.receiver.data in end.heap:
-            frame.state.heap[data.receiver.data] = end.heap[data.receiver.data]
+    for (called, _), (_, end) in zip(options, ends, strict=True):
+        if isinstance(called.data, Bound) and called.data.receiver.data in end.heap:
+            frame.state.heap[called.data.receiver.data] = end.heap[called.data.receiver.data]
     return found
 
 

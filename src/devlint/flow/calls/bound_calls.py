@@ -8,6 +8,7 @@ from dataclasses import replace
 from devlint.flow.calls import gradients
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.library_calls import give_up
+from devlint.flow.calls.module_calls import call_module
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
@@ -47,6 +48,12 @@ def call_super(
         method = parent.reached(func.attr)
         if method is not None:
             return call_function(frame, node, method, args, base.but(trait=Trait.SELF))
+    whole = frame.object(base) if info is not None and func.attr == "forward" else None
+    layers = () if info is None else filter(frame.world.table.get, info.library_bases())
+    layer = next(iter(layers), None) if base.kind is Kind.MODULE else None
+    if layer is not None and whole is not None:  # what the class adds to: `nn.Embedding.forward`
+        part = frame.allocate((node, layer), replace(whole, entries={}, source=layer))
+        return call_module(frame, node, func.value, base.but(data=part, trait=None), args)
     row = frame.world.table.get(f"torch.nn.Module.{func.attr}")
     if row is not None and row.effect is Effect.REGISTER:
         return transfer.apply(frame, node, row, replace(args, receiver=(func.value, base)))

@@ -24,6 +24,7 @@ from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.modules.placement import give_away
+from devlint.flow.operations.yielded import part_of_batch, part_of_encoding
 from devlint.flow.syntax.walk import filled, is_static
 from devlint.model import ir
 from devlint.model.trees import called
@@ -45,10 +46,11 @@ def call_function(
         return REFUSED
     rest = _rest(frame, closure.node, args, has_receiver) if args.unpacked else ""
     open_ended = args.unpacked and not rest
-    each = NOTHING
+    each, by_key = NOTHING, dict[str, Value]()
     if open_ended:
         by_name = all(argument.star != "*" for argument, _ in args.all)
-        give_away(frame, (value for _, value in args.all))
+        by_key = _by_key(frame, closure.node, args)
+        give_away(frame, _received(frame, args))
         each = _of_star(frame, args)
         args = _before_stars(args)
     flags = _flags(closure.node, has_receiver)
@@ -64,7 +66,8 @@ def call_function(
         for parameter in closure.node.params[len(positional) :]:
             asked = parameter.kind == "positional" and parameter.default is None
             own = path_value(f"{parameter.name}{LOCAL}{closure.qualname}") if by_name else NOTHING
-            keywords.setdefault(parameter.name, each if asked else own)
+            unpacked = by_key.get(parameter.name, each if asked else own)
+            keywords.setdefault(parameter.name, unpacked)
     value = frame.world.invoke(frame, node, closure, positional, keywords)
     _forget_filled(frame, closure, args, has_receiver)
     if closure.file is not frame.file and not frame.is_guest:
@@ -111,6 +114,36 @@ def _of_star(frame: Frame, args: Arguments) -> Value:
         return NOTHING
     found = frame.object(placed[-1][1])
     return NOTHING if found is None or found.items is not None else found.element
+
+
+def _received(frame: Frame, args: Arguments) -> Iterator[Value]:
+    """What a function gets: of a list or a dict that is unpacked what it holds."""
+    for argument, value in args.all:
+        found = frame.object(value) if argument.star and value.kind.is_container else None
+        yield from (value,) if found is None else found.inside
+
+
+def _by_key(frame: Frame, function: ir.Function | ir.Lambda, args: Arguments) -> dict[str, Value]:
+    """What parameters are given by `**batch`: those that have to be, and what a tokenizer always
+    gives."""
+    stars = [(argument, value) for argument, value in args.all if argument.star]
+    if len(stars) != 1 or stars[0][0].star != "**":
+        return {}
+    (argument, value), given = stars[0], dict[str, Value]()
+    found = frame.object(value) if value.kind is Kind.DICT else None
+    for parameter in function.params:
+        name = parameter.name
+        asked = parameter.kind == "positional" and parameter.default is None
+        if value.kind is Kind.ENCODING and (asked or name in _ALWAYS_ENCODED):
+            given[name] = part_of_encoding(frame, (argument.value, value), name)
+        elif value.kind is Kind.BATCH and asked:
+            given[name] = part_of_batch(value.but(scalar=None), name, value.trait)
+        elif found is not None and asked:
+            given[name] = found.entries.get(name, found.element)
+    return given
+
+
+_ALWAYS_ENCODED = ("input_ids", "attention_mask")
 
 
 def _before_stars(args: Arguments) -> Arguments:

@@ -147,6 +147,9 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     elif not managed and not self_moving:
         bare = _where_bare(frame, value, wrappers) if wrappers else value
         place = meet.call_module(frame, node, (func, bare), inputs)
+    gathered = wrapping.where_gathered(frame, value) if managed or wrappers else UNKNOWN
+    if gathered != UNKNOWN:
+        place = gathered
     source = "" if found is None else found.library_class
     if not source.startswith("torch.nn.") and not _only_computes(info):
         frame.state.wait()
@@ -173,13 +176,13 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     if unmoved or pipeline or _is_given_object(frame, place, args):
         return NOTHING
     row = frame.world.table.get(source)
-    several = row is not None and row.parts
+    several = row is not None and (row.parts or row.managed)  # a wrapper gives what its module does
     kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
     unproven = Trait.PART if found is None else None  # nobody knows what it is, or what it returns
     there = Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,
         scalar=_gives(frame, found) if kind is Kind.TENSOR else None,
-        trait=Trait.GUARDED if operand.guarded else unproven,
+        trait=Trait.GUARDED if operand.guarded and place != gathered else unproven,
         trace=Step(Sort.OUTPUT, node, operand.value.trace),
     )  # fmt: skip
     return outputs.of_forward(frame, node, there, value)

@@ -10,6 +10,7 @@ from devlint.flow.domain.keys import asks_type, stands_in
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Guarded, Symbol, choose, join
 from devlint.flow.domain.paths import Path, Ref
 from devlint.flow.domain.state import ANOTHER, MASKED, WAITED, Asked, Object, State
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import (
     both,
     is_read,
@@ -19,6 +20,7 @@ from devlint.flow.domain.value_joins import (
     join_placed,
     join_unlike,
     join_values,
+    path_words,
 )
 from devlint.flow.domain.values import MADE, NAMED, NOTHING, TENSORS, Kind, Value, in_place_of
 from devlint.model import ir
@@ -110,7 +112,7 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
         if held is not None and (ours is None or theirs is None) and not stands_in(held):
             joined.heap[ref] = _only_where(joined.heap[ref], held, theirs is None)
     for ref, ours, theirs in differing:
-        joined.heap[ref] = _with_joined_objects(joined, ref, ours, theirs, held, test)
+        joined.heap[ref] = _with_joined_objects(joined, ref, (ours, a), (theirs, b), held, test)
     env, mine_of = dict(a.env), a.env.get
     for name, other in [each for each in b.env.items() if mine_of(each[0]) is not each[1]]:
         mine = mine_of(name)
@@ -118,7 +120,8 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
             env[name] = other
         else:
             mine, other = _as_found_out(a, mine), _as_found_out(b, other)
-            env[name] = _join_bindings(joined, mine, other, key, test)
+            module = _join_module(joined, (mine, a), (other, b), key, test)
+            env[name] = module or _join_bindings(joined, mine, other, key, test)
             if env[name].device == UNKNOWN and env[name].kind in _UNPROVEN:
                 if means("about-devices", name, "variable"):
                     env[name] = _join_places(name, mine, other, env[name])
@@ -201,18 +204,53 @@ def _join_copies(a: Mapping[Hashable, bool], b: Mapping[Hashable, bool]) -> Mapp
 
 
 def _with_joined_objects(
-    state: State, ref: Ref, a: Object, b: Object, key: str | None, test: ir.Expr | None
+    state: State,
+    ref: Ref,
+    a: tuple[Object, State],
+    b: tuple[Object, State],
+    key: str | None,
+    test: ir.Expr | None,
 ) -> Object:
     """The joined object at `ref`; attributes that are objects of one kind on both paths are joined
-    as objects, too."""
+    as objects, too, and so are those that are modules on one."""
     found = state.heap[ref]
-    for name, ours in a.entries.items():
-        theirs = b.entries.get(name)
-        if theirs is not None and ours.kind is theirs.kind and ours.data != theirs.data:
+    for name, ours in a[0].entries.items():
+        theirs = b[0].entries.get(name)
+        if theirs is None or ours.data == theirs.data:
+            continue
+        joined = _join_module(state, (ours, a[1]), (theirs, b[1]), key, test)
+        if joined is None and ours.kind is theirs.kind:
             joined = _join_bindings(state, ours, theirs, key, test)
-            if joined.data is not None:
-                found = replace(found, entries={**found.entries, name: joined})
+        if joined is not None and joined.data is not None:
+            found = replace(found, entries={**found.entries, name: joined})
     return found
+
+
+def _join_module(
+    state: State,
+    a: tuple[Value, State],
+    b: tuple[Value, State],
+    key: str | None,
+    test: ir.Expr | None,
+) -> Value | None:
+    """A module that one path has made, where nothing is seen of what the other one has, but for
+    where that may have been moved: it is the module, and where that is on its own path."""
+    free = path_words(key, test)
+    if free is None or stands_in(free):
+        return None
+    for (one, here), (other, there), holds in ((a, b, True), (b, a, False)):
+        found = state.heap.get(one.data) if one.kind is Kind.MODULE else None
+        made = found is not None and one.data in here.heap and one.data not in there.heap
+        if found is not None and made and other.kind in _UNSEEN and other.trait in _NOT_SEEN:
+            places = here.heap[one.data].device, other.device
+            device = choose(free, *(places if holds else reversed(places)))
+            state.heap[one.data] = replace(found, device=device)
+            return one
+    return None
+
+
+_UNSEEN = (Kind.UNKNOWN, Kind.PLACED)
+_NOT_SEEN = (None, Trait.LOADED, Trait.IF_MODULE)
 
 
 def widened(before: State, after: State) -> State:
@@ -238,7 +276,7 @@ def join_ends(a: End, b: End, key: str | None = None) -> End:
     state = join_states(a[1], b[1], key)
     if a[0].kind is b[0].kind and a[0].kind.is_container:
         return _join_bindings(state, a[0], b[0], key), state
-    return join_values(a[0], b[0], key), state
+    return join_unlike(a[0], b[0], key, None), state
 
 
 def _join_bindings(

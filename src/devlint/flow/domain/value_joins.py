@@ -232,7 +232,7 @@ def join_placed(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Va
 def join_apart(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Value | None:
     """A tensor that one path has made on the host, or read from a file there, and that is elsewhere
     on the other; None of others."""
-    free = _words(key, test)
+    free = path_words(key, test)
     if free is None or stands_in(free) or is_about_devices(free):
         return None
     for fresh, other in ((a, b), (b, a)):
@@ -247,14 +247,14 @@ def join_unlike(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Va
     joined = join_kept(a, b, key)
     if joined.trait is not Trait.PERHAPS:
         return joined
-    free = _words(key, test)
+    free = path_words(key, test)
     if free is None or stands_in(free) or is_about_devices(free):
         return joined
     yes, no = (each.device if each.origin in MADE else UNKNOWN for each in (a, b))
     return joined.but(device=choose(free, yes, no))
 
 
-def _words(key: str | None, test: ir.Expr | None) -> str | None:
+def path_words(key: str | None, test: ir.Expr | None) -> str | None:
     """The key of the condition that has parted two paths. One that may change between two looks at
     it has none, but tells paths apart that part here and meet here: its text is a key for these."""
     if key is not None or test is None:

@@ -46,6 +46,9 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
     parts: dict[str, Value] = {}
     if kind is Kind.LOADER:
         parts = _texts(frame, args) if collate is None else _lists(collating)
+    elif row.tensors and not args.unpacked:
+        tensors = Object(items=tuple(value for _, value in args.all))
+        parts = {"tensors": Value(Kind.TUPLE, data=frame.allocate((node, "tensors"), tensors))}
     told = Step(Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET, node)
     of = args.find((0, "dataset")) if kind is Kind.LOADER else None
     yields = kind is Kind.LOADER and device == CPU

@@ -15,7 +15,7 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.fields import declared
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import followed, library_value
+from devlint.flow.frames.library import library_value, member
 from devlint.flow.modules.placement import add_part
 from devlint.flow.operations.objects import dict_of, method_named
 from devlint.flow.operations.stores import replacing
@@ -35,10 +35,10 @@ def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
         default = default_of(frame, name[0])
         named = NOTHING if default is None else frame.evaluate(default)
     text = named.data
+    if whole.kind is Kind.LIBRARY:
+        return member(frame, f"{whole.data}", text, node)
     if named.kind is not Kind.STRING or not isinstance(text, str):
         return NOTHING
-    if whole.kind is Kind.LIBRARY:
-        return followed(frame, library_value(f"{whole.data}.{text}"), node)
     found = frame.object(whole) if whole.kind in (Kind.MODULE, Kind.INSTANCE) else None
     if found is not None and text in found.entries:
         return found.entries[text]

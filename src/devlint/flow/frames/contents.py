@@ -22,6 +22,17 @@ def contents(
         yield from contents(frame, each, depth - 1, of_objects=of_objects)
 
 
+def each_items(frame: Frame, value: Value) -> list[tuple[Value, ...]]:
+    """The items of a list or a tuple; of one of several tuples, which may differ in length, those
+    of each. Nothing where they aren't all known one by one."""
+    found = frame.object(value)
+    if found is None or found.items is not None or value.kind is not Kind.TUPLE:
+        return [] if found is None or found.items is None else [found.items]
+    several = [each.items for each in frame.objects(value)]
+    known = [items for items in several if items is not None]
+    return known if len(known) == len(several) else []
+
+
 ITEMS = "[]"
 """The name under which an object of a class of dicts holds its items."""
 

@@ -42,6 +42,16 @@ def library_value(name: str) -> Value:
     return Value(Kind.LIBRARY, data=name)
 
 
+_ANY = "_"
+"""What stands for a name that isn't known: rows with a `*` there are meant."""
+
+
+def member(frame: Frame, namespace: str, name: object, node: ir.Expr) -> Value:
+    """What a library, or another file, has by a name that a program computes."""
+    text = name if isinstance(name, str) and name.isidentifier() else _ANY
+    return followed(frame, library_value(f"{namespace}.{text}"), node)
+
+
 def followed(frame: Frame, value: Value, node: ir.Expr) -> Value:
     """What a name stands for that may be another file's of the project; else the value itself.
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.keys import CUDA_AVAILABLE
-from devlint.flow.domain.lattice import Device, Known, only_host
+from devlint.flow.domain.lattice import UNKNOWN, Device, Known, only_host
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
@@ -98,6 +98,21 @@ def call_wrapper(frame: Frame, node: ir.Call, func: ir.Expr, value: Value) -> No
     apart = only_host(place) or _differ(place, first.device)
     if apart and first.trait is not Trait.ONLY_DEVICE:
         _tell(frame, node, (func, module), "called", None)
+
+
+def where_gathered(frame: Frame, value: Value) -> Device:
+    """Where the outputs are of a wrapper, or of one that a condition wraps: where it is itself, or
+    else the module that it holds, unless that is on the host, for it may move copies."""
+    places = {_gathered(frame, each) for each in frame.each(value)}
+    return places.pop() if len(places) == 1 else UNKNOWN
+
+
+def _gathered(frame: Frame, value: Value) -> Device:
+    place = frame.place(value)
+    if place != UNKNOWN:
+        return place
+    place = held_place(frame, value)
+    return UNKNOWN if only_host(place) else place
 
 
 def _first(frame: Frame, ids: Given) -> Value:

@@ -63,6 +63,9 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if kind is Kind.LOADER and attr == "dataset":
         found = frame.object(base)
         return found.items[0] if found is not None and found.items else NOTHING
+    if kind is Kind.DATASET:
+        found = frame.object(base)
+        return NOTHING if found is None else found.entries.get(attr, NOTHING)
     if kind in TENSORS:
         if attr == "batch_sizes":  # of a packed sequence: they stay on the host
             return HOST_TENSOR
@@ -234,6 +237,8 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         name = method_of(frame, bases, own, attr)
         if name:
             return Value(Kind.METHOD, data=Bound(base, node.value, name))
+        if library_class == "torch.nn.ModuleDict":
+            return child_of(frame, base)
     if is_missing(frame, base, attr):
         frame.state.alive = False
     given = base.kind is Kind.MODULE and base.origin is Origin.INPUT

@@ -143,6 +143,9 @@ def _set_default(frame: Frame, node: ir.Call, base: Value, found: Object, args: 
             if key[1].data not in found.entries:
                 value = NONE if given is None else given[1]
                 frame.update(base, found.with_entry(key[1].data, value))
+        elif found.is_empty and given is not None:  # whatever the key is, this stands there
+            frame.update(base, replace(found, items=None, element=given[1]))
+            return given[1]
         else:
             frame.update(base, replace(found, items=None))
     return value

@@ -173,10 +173,10 @@ def _device_of_result(
 ) -> Device:
     if lead is None:
         return UNKNOWN if unknown else frame.place(tensors[0])
-    if only_host(lead.device) and any(
-        value.origin is Origin.INPUT and frame.place(value) == UNKNOWN for value in tensors
-    ):
-        return UNKNOWN  # an argument of which no call tells anything: it may be on an accelerator
+    if frame.caller is not None and only_host(lead.device):
+        given = (value for value in tensors if value.origin is Origin.INPUT)
+        if any(frame.place(value) == UNKNOWN for value in given):
+            return UNKNOWN  # this call doesn't tell where its argument is
     return lead.device  # what isn't known is either a number, or where the others are
 
 

@@ -6,9 +6,9 @@ from devlint.flow.conditions import implications, unions
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import Known
 from devlint.flow.domain.mixtures import put_together
-from devlint.flow.domain.paths import Path, given_tensor, identity, path_value
+from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.traits import ELEMENTS, Fixed, Trait
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import (
     NOTHING,
@@ -16,16 +16,12 @@ from devlint.flow.domain.values import (
     Kind,
     Value,
     as_loaded,
-    as_tensor,
 )
 from devlint.flow.facts import Comparison
 from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given
-from devlint.flow.frames.contents import with_items
 from devlint.flow.frames.frame import Frame
-from devlint.flow.operations import arrivals, graphs, meet, siblings
-from devlint.flow.operations.unpacking import child_of
-from devlint.flow.operations.yielded import part_of_batch, part_of_encoding
+from devlint.flow.operations import arrivals, meet, siblings
 from devlint.model import ir
 
 # --- operators -----------------------------------------------------------------------------
@@ -212,124 +208,3 @@ def _is_about_devices(frame: Frame, node: ir.Compare, left: Value, right: Value)
 
 
 # --- subscripts ----------------------------------------------------------------------------
-
-
-def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Value:
-    """`base[index]`, read."""
-    base = with_items(frame, base)
-    if base.trait is Trait.PERHAPS and index.kind in TENSORS:
-        base = as_tensor(base)
-    elif _keeps_dimensions(index) or _is_of_dimensions(node.index):
-        base = as_loaded(base)
-    if arrivals.watches(frame):
-        arrivals.by_index(frame, base, index_parts(frame, node.index, index))
-    kind = base.kind
-    if kind in (Kind.TENSOR, Kind.PLACED):
-        if base.scalar and index.kind is Kind.NUMBER:
-            return NOTHING  # an error: it has no element
-        parts = index_parts(frame, node.index, index)
-        meet.index(frame, node, (node.value, base), parts)
-        sliced = any(part.trait is Trait.SLICE or part.kind is Kind.NONE for _, part in parts)
-        keeps = sliced or _keeps_dimensions(index)
-        shaped = index.scalar is False or index.kind is not Kind.TENSOR  # else it may be a number
-        rows = base.trait is Trait.ROWS and not isinstance(node.index, ir.Display)
-        scalar = False if sliced or rows or (keeps and shaped and base.scalar is False) else None
-        element = Trait.FIRST if _was_number(node, base) else Trait.ELEMENT
-        trait = base.trait if base.trait is Trait.GUARDED else (None if keeps else element)
-        if rows and index.trait is Trait.SLICE:
-            trait = Trait.ROWS
-        return base.view(scalar=scalar, trait=trait)
-    if kind is Kind.BATCH:
-        whole = isinstance(index.data, str) or index.trait is Trait.SLICE
-        element = Trait.FIRST if _is_of_element(node) and _was_number(node, base) else Trait.ELEMENT
-        part: Trait | Fixed | None = base.trait or (None if whole else element)
-        if base.trait is Trait.PART and isinstance(index.data, int) and index.data:
-            part = Trait.BESIDE
-        return part_of_batch(base.but(scalar=None), index.data, part)
-    if kind is Kind.ENCODING:
-        return part_of_encoding(frame, (node.value, base), index.data)
-    found = frame.object(base)
-    if found is not None and kind is Kind.MODULE:
-        if found.items is not None and isinstance(index.data, int):
-            return _item(found, Kind.LIST, index)
-        return base if index.trait is Trait.SLICE else child_of(frame, base)
-    if kind is Kind.INSTANCE and found is not None and found.items is not None:
-        kind = Kind.TUPLE
-    if kind is Kind.INSTANCE:
-        return protocols.answer(frame, node, base, "__getitem__", index)
-    if kind is Kind.DATASET:
-        return graphs.item(frame, node, found)
-    if found is not None and kind.is_container:
-        if index.trait is Trait.SLICE and kind is not Kind.DICT:
-            return Value(kind, data=frame.allocate(node, Object(element=found.elements())))
-        stored = frame.state.paths.get(identity(node)) if frame.state.paths else None
-        return stored or _item(found, kind, index)
-    if kind is Kind.UNKNOWN and isinstance(base.data, Path) and isinstance(index.data, (str, int)):
-        shown = f'"{index.data}"' if isinstance(index.data, str) else index.data
-        text = f"{base.data.text}[{shown}]"
-        inner = path_value(text, base.data.given)
-        if base.trait is Trait.LOADED:
-            inner = base.but(data=inner.data)
-        return frame.state.paths.get(text) or inner
-    if base.trait is Trait.LOADED:
-        return base.but(data=None)
-    if kind is Kind.NDARRAY:
-        inside = [part for _, part in index_parts(frame, node.index, index)]
-        keeps = any(part.trait is Trait.SLICE or part.scalar is False for part in inside)
-        return base.but(scalar=False if keeps and base.scalar is False else None)
-    if base.trait is Trait.SHAPE:
-        return base if index.trait is Trait.SLICE else Value(Kind.NUMBER, trait=Trait.PYTHON_NUMBER)
-    return NOTHING
-
-
-def _keeps_dimensions(index: Value) -> bool:
-    """Whether it is a tensor, and none that may be a number."""
-    return index.kind in TENSORS and index.trait not in ELEMENTS and index.scalar is not True
-
-
-def _is_of_dimensions(node: ir.Expr) -> bool:
-    """Whether an index is one that tensors and arrays take alone: `x[None]`, `x[..., 0]`,
-    `x[:, 0]`."""
-    parts = node.items if isinstance(node, ir.Display) and node.kind == "tuple" else (node,)
-    whole = any(isinstance(each, ir.Slice) for each in parts) and len(parts) > 1
-    return whole or any(
-        isinstance(each, ir.Constant) and each.value in (None, ...) for each in parts
-    )
-
-
-def _was_number(node: ir.Subscript, base: Value) -> bool:
-    """Whether it is `x.data[0]`, by which a loss was once asked for its number."""
-    match node:
-        case ir.Subscript(value=ir.Attribute(attr="data"), index=ir.Constant(value=0)):
-            return base.scalar is None
-    return False
-
-
-def _is_of_element(node: ir.Subscript) -> bool:
-    """Whether it is `x[0].data[0]`: of what a module gives, that is more likely a number."""
-    match node.value:
-        case ir.Attribute(value=ir.Subscript(index=index)):
-            return not isinstance(index, (ir.Slice, ir.Display))
-    return False
-
-
-def _item(found: Object, kind: Kind, index: Value) -> Value:
-    if kind is Kind.DICT:
-        if isinstance(index.data, str):
-            return found.entries.get(index.data, found.element)
-        inside, spelled = found.elements(), index.kind is Kind.TUPLE or index.trait is Trait.SLICE
-        return NOTHING if spelled and inside.kind in TENSORS else inside  # these have no such keys
-    if found.items is not None and isinstance(index.data, int):
-        if -len(found.items) <= index.data < len(found.items):
-            return found.items[index.data]
-    return found.elements()
-
-
-def index_parts(frame: Frame, node: ir.Expr, index: Value) -> list[Given]:
-    """The indices of `x[a, b]`, one by one."""
-    if isinstance(node, ir.Display) and node.kind == "tuple":
-        found = frame.object(index)
-        items = None if found is None else found.items
-        if items is not None and len(items) == len(node.items):
-            return list(zip(node.items, items, strict=True))
-    return [(node, index)]

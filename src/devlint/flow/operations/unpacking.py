@@ -15,6 +15,7 @@ from devlint.flow.domain.values import NOTHING, Batch, Kind, Origin, Value, as_l
 from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given, each_given
 from devlint.flow.frames.callee_facts import local_name
+from devlint.flow.frames.contents import each_items
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import CHILD
 from devlint.flow.operations.yielded import of_loader, part_of_batch
@@ -211,13 +212,13 @@ def _as_used(frame: Frame, name: str, value: Value) -> Value:
 def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Value]:
     """The values that as many targets get."""
     count = len(targets)
-    found = frame.object(value)
     starred = any(isinstance(target, ir.Starred) for target in targets)
-    if found is not None and found.items is not None:
-        if starred and (parts := _with_rest(frame, found.items, targets)):
-            return parts
-        if len(found.items) == count and not starred:
-            return list(found.items)
+    each = each_items(frame, value)
+    if starred and len(each) == 1 and (parts := _with_rest(frame, each[0], targets)):
+        return parts
+    fitting = [items for items in each if len(items) == count and not starred]
+    if fitting:  # Python refuses those of another length
+        return [join_all(list(column)) for column in zip(*fitting, strict=True)]
     if value.kind is Kind.BATCH:
         whole = value.but(scalar=None, data=value.batch)
         parts = [part_of_batch(whole, at, _unpacked(value, at)) for at in range(count)]
