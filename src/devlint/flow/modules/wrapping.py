@@ -9,7 +9,7 @@ from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.lattice import UNKNOWN, Device, Known, only_host
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.facts import Wrap
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo
@@ -23,6 +23,8 @@ from devlint.torchapi.effects import Row
 _DDP = "torch.nn.parallel.DistributedDataParallel"
 _DP = "torch.nn.DataParallel"
 _FSDP = "torch.distributed.fsdp.FullyShardedDataParallel"
+_GATHERS = (2, "output_device")
+"""The parameter that says where outputs are put together."""
 
 
 def wrap(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -30,6 +32,8 @@ def wrap(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     given = args.find(row.of)
     inner = given if given is not None and given[1].kind is Kind.MODULE else None
     entries = {} if inner is None else {"module": inner[1]}
+    if (target := args.find(_GATHERS)) is not None:
+        entries[_GATHERS[1]] = target[1]
     made = Object(source=row.name, managed=True, entries=entries)
     if inner is not None and not args.unpacked:
         if row.name == _DDP:
@@ -72,7 +76,7 @@ def _distribute(frame: Frame, node: ir.Call, inner: Given, args: Arguments) -> N
         first = _first(frame, ids)
         if _differ(place, first.device):
             _tell(frame, node, inner, "other-index", (item, first))
-    elif not args.gives((1, "device_ids")) and not args.gives((2, "output_device")):
+    elif not args.gives((1, "device_ids")) and not args.gives(_GATHERS):
         if only_host(place) and args.find(("process_group",)) is None:
             _tell(frame, node, inner, "backend", None)
 
@@ -108,6 +112,10 @@ def where_gathered(frame: Frame, value: Value) -> Device:
 
 
 def _gathered(frame: Frame, value: Value) -> Device:
+    found = frame.object(value)
+    target = NONE if found is None else found.entries.get(_GATHERS[1], NONE)
+    if target.kind is not Kind.NONE:
+        return UNKNOWN  # it is told where
     place = frame.place(value)
     if place != UNKNOWN:
         return place
