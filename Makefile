@@ -9,7 +9,7 @@ RELEASE_VENV ?= .venv-release
 # macOS has no nproc.
 JOBS ?= $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 
-.PHONY: help demo test test-fixes test-metamorphic test-operators test-oldest check docs release-candidate clean always
+.PHONY: help demo test test-fixes test-benches test-metamorphic test-operators test-oldest check docs release-candidate clean always
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -17,6 +17,7 @@ help:
 	@echo "make demo   install devlint into $(DEMO_VENV) and lint examples/"
 	@echo "make test   install devlint and what its tests need into $(VENV), and run the tests"
 	@echo "make test-fixes  test that programs run on any device with the fixes of all cases"
+	@echo "make test-benches  test what measures devlint"
 	@echo "make test-metamorphic  test that what says nothing of a program changes no finding"
 	@echo "make test-operators  test the emulation by PyTorch's own operator database"
 	@echo "make test-oldest  test the emulation with the oldest torch it supports, in $(OLDEST_VENV)"
@@ -71,16 +72,20 @@ demo: $(DEMO_VENV)/installed
 		echo "devlint's exit code: $$code (0 clean, 1 findings, 2 devlint could not do its job)"; \
 		test $$code -eq 1
 
-# Three modules that take a minute or more of a core have targets of their own.
+# What takes a minute or more of a core, beside what it tells, has targets of its own.
 FIXES := tests/test_fixes_run.py
+BENCHES := tests/benches
 METAMORPHIC := tests/metamorphic/test_metamorphic.py
 OPERATORS := tests/runtime/test_operators.py
 
 test: $(VENV)/installed
-	$(VENV)/bin/python -m pytest -n $(JOBS) --ignore $(FIXES) --ignore $(METAMORPHIC) --ignore $(OPERATORS)
+	$(VENV)/bin/python -m pytest -n $(JOBS) $(addprefix --ignore=,$(FIXES) $(BENCHES) $(METAMORPHIC) $(OPERATORS))
 
 test-fixes: $(VENV)/installed
 	$(VENV)/bin/python -m pytest -n $(JOBS) $(FIXES)
+
+test-benches: $(VENV)/installed
+	$(VENV)/bin/python -m pytest -n $(JOBS) $(BENCHES)
 
 test-metamorphic: $(VENV)/installed
 	$(VENV)/bin/python -m pytest -n $(JOBS) $(METAMORPHIC)
