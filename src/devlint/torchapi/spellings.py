@@ -34,6 +34,8 @@ _FUNCTION = re.compile(r"torch\.autograd\.(function\.)?(Inplace)?Function")
 FUNCTION = "torch.autograd.Function"
 CONTEXT = "torch.autograd.function.FunctionCtx"
 """What has a backward pass of its own, and what keeps things for it."""
+ALWAYS_ENCODED = ("input_ids", "attention_mask")
+"""What a tokenizer of transformers gives of any text, unless it is told not to."""
 _OPTIMIZER = re.compile(r"torch\.optim\.(?!lr_scheduler|swa_utils)(\w+\.)?[A-Z]\w*")
 _MANAGED = re.compile(r".*(LightningModule|LightningDataModule)|Fabric")
 _PLAIN = re.compile(

@@ -28,6 +28,7 @@ from devlint.flow.operations.yielded import part_of_batch, part_of_encoding
 from devlint.flow.syntax.walk import filled, is_static
 from devlint.model import ir
 from devlint.model.trees import called
+from devlint.torchapi.spellings import ALWAYS_ENCODED
 
 
 def call_function(
@@ -134,16 +135,13 @@ def _by_key(frame: Frame, function: ir.Function | ir.Lambda, args: Arguments) ->
     for parameter in function.params:
         name = parameter.name
         asked = parameter.kind == "positional" and parameter.default is None
-        if value.kind is Kind.ENCODING and (asked or name in _ALWAYS_ENCODED):
+        if value.kind is Kind.ENCODING and (asked or name in ALWAYS_ENCODED):
             given[name] = part_of_encoding(frame, (argument.value, value), name)
         elif value.kind is Kind.BATCH and asked:
             given[name] = part_of_batch(value.but(scalar=None), name, value.trait)
         elif found is not None and asked:
             given[name] = found.entries.get(name, found.element)
     return given
-
-
-_ALWAYS_ENCODED = ("input_ids", "attention_mask")
 
 
 def _before_stars(args: Arguments) -> Arguments:
