@@ -45,3 +45,12 @@ def test_a_tensor_meets_no_size() -> None:
             f"import torch\nx = torch.ones(2, 3)\nn, c = {sizes}\nprint(x / n, torch.add(x, c))\n"
         )
         assert coverage(text) == Coverage()
+
+
+def test_what_a_call_leaves_open_has_its_name() -> None:
+    text = (
+        "import torch\n\n"
+        "def step(x, scale=1.0, bias=0.0):\n    return torch.add(torch.ones(3), scale)\n\n"
+        "def run(options):\n    return step(**options)\n"
+    )
+    assert coverage(text) == Coverage.of(0, {"`scale`": 1})

@@ -399,6 +399,8 @@ class Function(Stmt):
     is_async: bool = False
     origin: object = None
     type_params: tuple[str, ...] = ()
+    is_method: bool = False
+    """Whether it stands in the body of a class."""
 
 
 @dataclass(slots=True, eq=False)

@@ -10,6 +10,7 @@ from devlint.flow.facts import (
     ModuleCall,
     Operand,
     Role,
+    conditions,
     difference,
     worded,
 )
@@ -42,7 +43,7 @@ def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
         if len(when) != 1:
             continue
         ((condition, holds),) = when
-        if condition.endswith(ON_HOST):
+        if condition.endswith(ON_HOST) and condition not in conditions(moved.device):
             continue  # it asks where one of them is: that is no free choice
         there, here = device_at(moved.device, found.when), device_at(other.device, found.when)
         if condition == CUDA_AVAILABLE and not holds and is_cuda(here):

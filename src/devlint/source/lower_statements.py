@@ -217,10 +217,14 @@ def _signature(node: Any, params: tuple[ir.Parameter, ...], bare: str, path: str
 def _class(node: ast.ClassDef, path: str) -> ir.Stmt:
     start = node.col_offset + len("class ")
     end = start + utf8_length(node.name)
+    body = statements(node.body, path)
+    for each in body:
+        if isinstance(each, ir.Function):
+            each.is_method = True
     return ir.Class(
         node.name,
         arguments(node.bases, node.keywords, path),
-        statements(node.body, path),
+        body,
         several(node.decorator_list, path),
         (path, node.lineno, start, node.lineno, end),
         _type_params(node),

@@ -19,6 +19,7 @@ from devlint.flow.facts import Move
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Bound, ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.holdings import base_of_torch, inherit
 from devlint.flow.operations import arrivals, containers
 from devlint.model import ir
 from devlint.torchapi.effects import Effect
@@ -48,11 +49,17 @@ def call_super(
         method = parent.reached(func.attr)
         if method is not None:
             return call_function(frame, node, method, args, base.but(trait=Trait.SELF))
-    whole = frame.object(base) if info is not None and func.attr == "forward" else None
-    layers = () if info is None else filter(frame.world.table.get, info.library_bases())
-    layer = next(iter(layers), None) if base.kind is Kind.MODULE else None
-    if layer is not None and whole is not None:  # what the class adds to: `nn.Embedding.forward`
-        part = frame.allocate((node, layer), replace(whole, entries={}, source=layer))
+    forward = func.attr in ("forward", "__call__")
+    own = frame.class_of(base) if func.attr == "__call__" else None
+    if own is not None and (method := own.reached("forward")) is not None:
+        return call_function(frame, node, method, args, base.but(trait=Trait.SELF))
+    if info is not None and base.kind is Kind.MODULE and func.attr == "__init__":
+        inherit(frame, base, info, args)
+    layer = None if info is None else base_of_torch(frame, info)
+    whole = frame.object(base)
+    if layer is not None and whole is not None and base.kind is Kind.MODULE and forward:
+        # what the class adds to: `nn.Embedding.forward`
+        part = frame.allocate((node, layer.name), replace(whole, entries={}, source=layer.name))
         return call_module(frame, node, func.value, base.but(data=part, trait=None), args)
     row = frame.world.table.get(f"torch.nn.Module.{func.attr}")
     if row is not None and row.effect is Effect.REGISTER:
@@ -88,12 +95,13 @@ def call_bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Va
         return NOTHING
     if row.managed:
         give_up(frame, args)
-    if bound.receiver.kind is Kind.MODULE and row.effect is Effect.KEEP and row.inplace:
-        containers.extend_module(frame, bound.receiver, args)
     owner, _, name = bound.name.rpartition(".")
     is_module = owner == "torch.nn.Module" or bound.receiver.kind is Kind.MODULE
     if is_module and name in SAME_MODULE:
         return bound.receiver
+    if bound.receiver.kind is Kind.MODULE and row.effect is Effect.KEEP and row.inplace:
+        if (given := args.find((0,))) is not None:
+            containers.extend_module(frame, bound.receiver, given[1])
     return transfer.apply(frame, node, row, args)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 from devlint.flow.calls import contracts, fields, hooks, outputs
 from devlint.flow.calls.brought import note_receiver
@@ -27,7 +28,7 @@ from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.noted import note_handing
 from devlint.flow.modules import wrapping
-from devlint.flow.modules.holdings import holds_buffers_only, may_inherit_something
+from devlint.flow.modules.holdings import holds_buffers_only, inherit, may_inherit_something
 from devlint.flow.modules.placement import is_parted, is_registered
 from devlint.flow.operations import arrivals, meet
 from devlint.model import ir
@@ -42,6 +43,8 @@ def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> 
     made = Value(kind, data=frame.allocate(node, Object(source=info, entries=inside)))
     init = info.reached("__init__")
     if init is None:
+        if info.is_module:
+            inherit(frame, made, info, args)
         fields.fill(frame, made, info, args)
         _after_fields(frame, node, info, made)
     else:
@@ -120,6 +123,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     """`model(x)`: the result is where the model is."""
     found = frame.object(value)
     info = frame.class_of(value)
+    if info is not None and (own := info.reached("__call__")) is not None:
+        return call_function(frame, node, own, args, value)
     objects = frame.objects(value)
     managed = bool(objects) and all(each.managed for each in objects)
     method = None if info is None else _called(info)
@@ -192,10 +197,9 @@ def _where_bare(frame: Frame, value: Value, wrappers: list[Object]) -> Value:
     """A module that is wrapped under a condition, where that doesn't hold: a wrapper moves what it
     is given by itself."""
     place, found = frame.place(value), frame.object(value)
-    for each in wrappers:
-        place = outside(place, each.device)
-    told = None if found is None else found.trace
-    return Value(Kind.MODULE, place, trait=Trait.GUARDED, trace=told)
+    bare = reduce(lambda place, each: outside(place, each.device), wrappers, place)
+    trait = value.trait if bare == place else Trait.GUARDED
+    return Value(Kind.MODULE, bare, trait=trait, trace=None if found is None else found.trace)
 
 
 def _called(info: ClassInfo) -> Closure | None:

@@ -257,11 +257,11 @@ def _is_stable(frame: Frame, node: ir.Expr, paths: Collection[str]) -> bool:
             return True
         case ir.Name(id=name):
             return name in paths or not frame.binds(name)
-        case ir.Attribute(value=value):
+        case ir.Attribute(value=value) | ir.Unary(operand=value):
             return _is_stable(frame, value, paths)
         case ir.Subscript(value=value, index=ir.Constant()):
             return _is_stable(frame, value, paths)
-        case ir.Compare(left=left, right=right):
+        case ir.Compare(left=left, right=right) | ir.Binary(left=left, right=right):
             return _is_stable(frame, left, paths) and _is_stable(frame, right, paths)
     return False
 

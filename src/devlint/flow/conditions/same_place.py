@@ -111,12 +111,14 @@ def of_index(op: str, right: ir.Expr) -> bool | None:
 
 def host_key(frame: Frame, node: ir.Expr) -> Literal | None:
     """The key of the condition that a place which only a run can tell is the host
-    (`device.type == "cpu"`), and whether `node` is true where it holds."""
+    (`device.type == "cpu"`, `not x.is_cuda`), and whether `node` is true where it holds."""
     question = _question(frame, node)
-    if question is None or question[1] != "cpu":
+    if question is None or question[1] not in ("cpu", "cuda"):
         return None
     place = _tested_place(frame, question[0])
-    return (place.key + ON_HOST, question[2]) if isinstance(place, Symbol) else None
+    if not isinstance(place, Symbol):
+        return None
+    return place.key + ON_HOST, question[2] is (question[1] == "cpu")
 
 
 def _asked(frame: Frame, node: ir.Expr) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 from devlint.flow.domain.keys import Settled
 from devlint.flow.domain.lattice import Device, Guarded, Known, Symbol, given, names_accelerator
@@ -39,10 +40,16 @@ _ANY_ACCELERATOR = "torch.accelerator.is_available()"
 def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Difference | None:
     if isinstance(a, Guarded) or isinstance(b, Guarded):
         top = min(d.key for d in (a, b) if isinstance(d, Guarded))
-        for holds in (True, False):
-            found = _difference(given(a, top, holds), given(b, top, holds), whole_a, whole_b)
-            if found is not None and (found.certain or holds or top != _ANY_ACCELERATOR):
-                return Difference(found.certain, ((top, holds), *found.when))
+        yes, no = (
+            _difference(given(a, top, holds), given(b, top, holds), whole_a, whole_b)
+            for holds in (True, False)
+        )
+        if yes is not None and yes == no and _are_same(a, b, top, yes.when):
+            return yes
+        if yes is not None:
+            return Difference(yes.certain, ((top, True), *yes.when))
+        if no is not None and (no.certain or top != _ANY_ACCELERATOR):
+            return Difference(no.certain, ((top, False), *no.when))
         return None
     if isinstance(a, Known) and isinstance(b, Known):
         if a.type != b.type:
@@ -53,3 +60,12 @@ def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Diffe
         if isinstance(one, Known) and one.is_host and isinstance(other, Symbol):
             return None if names_accelerator(whole) else Difference(certain=False)
     return None
+
+
+def _are_same(a: Device, b: Device, key: str, when: Settled) -> bool:
+    """Whether each of two devices is the same, if a condition holds and if not, under others."""
+
+    def at(device: Device, holds: bool) -> Device:
+        return reduce(lambda found, each: given(found, *each), when, given(device, key, holds))
+
+    return all(at(each, True) == at(each, False) for each in (a, b))

@@ -216,6 +216,13 @@ class State:
         elif path := identity(node):
             self.paths[path] = value
 
+    def replace(self, was: Value, now: Value) -> None:
+        """A value itself has changed: wherever it is held, under a name or in a container."""
+        self.env |= {name: now for name, each in self.env.items() if each is was}
+        for ref, found in self.heap.items():
+            if any(each is was for each in found.inside):
+                self.heap[ref] = found.mapped(lambda each: now if each is was else each)
+
     def wait(self) -> None:
         """Every copy that was begun has arrived, and all work is done."""
         self.busy = WAITED

@@ -12,7 +12,6 @@ from devlint.flow.effects.use import Use, parts, plain, result_kind
 from devlint.flow.frames.arguments import Given
 from devlint.flow.operations import arrivals, batches
 from devlint.flow.operations.dimensions import dimensions
-from devlint.model import ir
 from devlint.torchapi.effects import Dims, Row
 
 _KEPT_AS = {
@@ -90,7 +89,6 @@ def _with_gradient(use: Use, value: Value) -> Value:
     """`x.requires_grad_()`, and `x.retain_grad()` of what is no leaf: the tensor itself."""
     refused = any(given.data is False for _, given in use.args.all)
     asked = value.but(grad=False) if refused else with_gradient(value)
-    receiver = use.args.receiver
-    if use.frame.discarded is use.node and receiver and isinstance(receiver[0], ir.Name):
-        use.frame.state.env[receiver[0].id] = asked
+    if use.frame.discarded is use.node:
+        use.frame.state.replace(value, asked)
     return asked

@@ -19,11 +19,12 @@ from devlint.flow.facts import Move, is_misspelled_flag
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, stale
-from devlint.flow.modules.placement import place_module
+from devlint.flow.modules.placement import give_away, place_module
 from devlint.flow.operations import arrivals, batches
 from devlint.flow.operations.own_device import is_stateless
 from devlint.flow.syntax.passing import is_thrown_away, passing
 from devlint.model import ir
+from devlint.model.trees import root_name
 
 METHODS = frozenset(("to", "cuda", "cpu", "xpu", "type", "to_empty"))
 _KEYWORDS = frozenset(
@@ -41,6 +42,10 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
     others = (each for each in args.keywords() if each not in _KEYWORDS)
     if _is_unproven(receiver) and not all(map(is_misspelled_flag, others)):
         return NOTHING  # another library's
+    if receiver.kind is Kind.UNKNOWN and isinstance(base, ir.Attribute):
+        whole = frame.look_up(root_name(base))
+        if whole is not None and whole.kind is Kind.MODULE:
+            give_away(frame, [whole])  # a part of it: it is in two places from here on
     named = any(value.kind is Kind.STRING for _, value in args.positional()[1:])
     if named and receiver.kind not in (Kind.TENSOR, Kind.MODULE):
         return _moved_in_part(frame, call, base)

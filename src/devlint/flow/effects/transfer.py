@@ -32,6 +32,7 @@ from devlint.flow.frames.arguments import Arguments, entry_of
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.operations import arrivals, meet
+from devlint.flow.operations.containers import extend_module
 from devlint.flow.operations.dimensions import dimensions
 from devlint.model import ir
 from devlint.torchapi.effects import Dims, Effect, Row
@@ -218,6 +219,8 @@ def _register(use: Use) -> Value:
         trait = kept.trait if holds else Trait.BUFFER
         entry = str(name[1].data) if spelled else ir.render(name[0])
         use.frame.update(receiver[1], found.with_entry(entry, kept.but(trait=trait)))
+        if kept.kind is Kind.MODULE and found.items is not None:  # of a `Sequential`
+            extend_module(use.frame, receiver[1], kept)
     return Value(Kind.NONE, trait=registers)
 
 

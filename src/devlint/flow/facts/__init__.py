@@ -35,6 +35,7 @@ from devlint.flow.domain.lattice import (
     Guarded,
     Known,
     Symbol,
+    conditions,
     is_chosen,
     left_out,
     may_be_accelerator,
@@ -102,7 +103,7 @@ __all__ = [
     "MixedPrecision", "ModuleCall", "Move", "Operand", "Origin", "OwnIndex", "Pinning", "Revealed",
     "Role", "SentToCuda", "SharedDevice", "Sharing", "Sort", "Step", "StrayPart", "Symbol", "Trait",
     "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse", "Wrap",
-    "asks_type", "chooses_host", "difference", "dtype_of_type", "identity", "is_chosen",
-    "is_misspelled_flag", "is_type_of_cuda", "left_out", "may_be_accelerator", "may_be_host",
-    "names_submodule", "only_host", "place_of_type", "stands_in", "worded",
+    "asks_type", "chooses_host", "conditions", "difference", "dtype_of_type", "identity",
+    "is_chosen", "is_misspelled_flag", "is_type_of_cuda", "left_out", "may_be_accelerator",
+    "may_be_host", "names_submodule", "only_host", "place_of_type", "stands_in", "worded",
 ]  # fmt: skip

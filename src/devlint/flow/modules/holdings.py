@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
+from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import is_registered
@@ -19,6 +20,7 @@ from devlint.flow.syntax.walk import (
 )
 from devlint.model import ir
 from devlint.model.trees import last_name
+from devlint.torchapi.effects import Row
 
 _DEEPEST = 4
 
@@ -52,13 +54,39 @@ _TRAIN_NOTHING = ("torchaudio.transforms.", "torchvision.transforms.")
 
 
 def may_inherit_something(frame: Frame, info: ClassInfo) -> bool:
-    """Whether a base of a class is one of torch's that makes parameters of its own, or registers
-    what it is given."""
-    rows = (frame.world.table.get(base) for base in info.library_bases())
+    """Whether a base of a class is one of torch's that makes parameters of its own, or is given
+    what it registers, by no constructor in sight."""
+    rows = filter(None, map(frame.world.table.get, info.library_bases()))
+    unseen = info.method("__init__") is None
     return any(
-        row is not None and (row.parameters or row.weights or row.name.endswith(_CONTAINERS))
-        for row in rows
+        row.parameters or (row.weights and unseen) or row.name.endswith(_CONTAINERS) for row in rows
     )
+
+
+def inherit(frame: Frame, module: Value, info: ClassInfo, args: Arguments) -> None:
+    """`super().__init__(3, 3)`, `super().__init__(weight=weight)`: what a base of torch makes, or
+    registers of what it is given."""
+    row, found = base_of_torch(frame, info), frame.object(module)
+    if row is None or found is None:
+        return
+    stars = [frame.object(value) for argument, value in args.all if argument.star]
+    hidden = not all(each is not None and each.is_empty for each in stars)
+    if row.parameters and not hidden and args.find(row.device) is None:
+        made = Value(Kind.TENSOR, frame.state.default, grad=True, trait=Trait.PARAMETER)
+        found = found.with_entry("weight", made)
+    for parameter in row.weights:
+        given = args.find(parameter)
+        value = given[1] if given is not None else NOTHING if hidden else NONE
+        if value.kind is not Kind.NONE and value.data is not False:
+            kept = value.but(trait=Trait.BUFFER) if value.kind is Kind.TENSOR else NOTHING
+            found = found.with_entry(str(parameter[-1]), kept)
+    frame.update(module, found)
+
+
+def base_of_torch(frame: Frame, info: ClassInfo) -> Row | None:
+    """The first base of a class that a library has and a row describes."""
+    rows = map(frame.world.table.get, info.library_bases())
+    return next(filter(None, rows), None)
 
 
 _CONTAINERS = ("Container", "Sequential", "List", "Dict")

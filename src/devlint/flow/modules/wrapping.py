@@ -107,20 +107,22 @@ def call_wrapper(frame: Frame, node: ir.Call, func: ir.Expr, value: Value) -> No
 def where_gathered(frame: Frame, value: Value) -> Device:
     """Where the outputs are of a wrapper, or of one that a condition wraps: where it is itself, or
     else the module that it holds, unless that is on the host, for it may move copies."""
-    places = {_gathered(frame, each) for each in frame.each(value)}
-    return places.pop() if len(places) == 1 else UNKNOWN
-
-
-def _gathered(frame: Frame, value: Value) -> Device:
-    found = frame.object(value)
-    target = NONE if found is None else found.entries.get(_GATHERS[1], NONE)
-    if target.kind is not Kind.NONE:
-        return UNKNOWN  # it is told where
+    modules = frame.each(value)
+    if any(_gathers_elsewhere(frame, each) for each in modules):
+        return UNKNOWN
     place = frame.place(value)
     if place != UNKNOWN:
         return place
-    place = held_place(frame, value)
-    return UNKNOWN if only_host(place) else place
+    places = {held_place(frame, each) for each in modules}
+    held = places.pop() if len(places) == 1 else UNKNOWN
+    return UNKNOWN if only_host(held) else held
+
+
+def _gathers_elsewhere(frame: Frame, value: Value) -> bool:
+    """Whether a wrapper is told where it gives its outputs."""
+    found = frame.object(value)
+    target = NONE if found is None else found.entries.get(_GATHERS[1], NONE)
+    return target.kind is not Kind.NONE
 
 
 def _first(frame: Frame, ids: Given) -> Value:

@@ -222,13 +222,12 @@ def store_item(frame: Frame, base: Value, index: Value, value: Value) -> None:
         frame.update(base, Object(element=held, source=found.source))
 
 
-def extend_module(frame: Frame, module: Value, args: Arguments) -> None:
+def extend_module(frame: Frame, module: Value, added: Value) -> None:
     """`module_list.append(layer)`: the list is where its layers are, which it holds."""
     found = frame.object(module)
-    given = args.find((0,))
-    if found is None or given is None:
+    if found is None:
         return
-    added, one = given[1], given[1].kind is Kind.MODULE
+    one = added.kind is Kind.MODULE
     inner = frame.object(added)
     if inner is not None and added.kind.is_container:
         added = inner.elements()

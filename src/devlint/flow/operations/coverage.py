@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from devlint.flow.domain.keys import shown
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import TENSORS, Kind, Value
@@ -50,4 +51,4 @@ def _name(node: ir.Expr, value: Value) -> str:
 
 def _root(text: str) -> str:
     """`args` of `args.weights[0]`."""
-    return text.partition(".")[0].partition("[")[0].partition("(")[0]
+    return shown(text, ".").partition(".")[0].partition("[")[0].partition("(")[0]

@@ -19,7 +19,7 @@ from devlint.model.trees import dotted_name, root_name
 from devlint.policy import docstrings, means
 
 TENSOR_ONLY = frozenset(
-    "dim view permute unsqueeze unsqueeze_ is_cuda numel expand expand_as contiguous detach "
+    "dim view permute unsqueeze unsqueeze_ numel expand expand_as contiguous detach "
     "masked_fill masked_fill_ new_zeros new_ones new_full new_empty new_tensor type_as "
     "requires_grad requires_grad_ backward unbind chunk bmm matmul view_as to cuda cpu device "
     "index_select gather scatter scatter_ softmax log_softmax sigmoid tanh relu logsumexp "
@@ -43,7 +43,7 @@ _TO_HOST = frozenset(("cpu", "numpy", "tolist", "item"))
 _DIMS = ("dim", "keepdim")
 """Keywords that methods of tensors have and those of arrays have not."""
 
-_PROPERTIES = frozenset(("is_cuda", "requires_grad", "grad_fn", "device"))
+_PROPERTIES = frozenset(("requires_grad", "grad_fn", "device"))
 """Those of `TENSOR_ONLY` that aren't called."""
 
 _OF_MODULES = frozenset(

@@ -132,10 +132,10 @@ def stored_calls(nodes: Iterable[ir.Node], this: str) -> Iterator[ir.Call]:
 
 
 def first_parameter(function: ir.Function | ir.Lambda | None) -> str:
-    """The name by which a method knows its object; "" where it takes nothing or is static."""
-    if function is None or not function.params or is_static(function):
+    """The name by which a method knows its object; "" of all else, and where it is static."""
+    if not isinstance(function, ir.Function) or not function.is_method:
         return ""
-    return function.params[0].name
+    return function.params[0].name if function.params and not is_static(function) else ""
 
 
 def parameter_named(function: ir.Function, name: str) -> ir.Parameter | None:
