@@ -199,7 +199,7 @@ def note_unbound(frame: Frame, node: ir.Expr) -> None:
     if given is None:
         if _is_at_top(frame, function) and not _binds(frame, node.id):
             record(frame, None, node, Ignored.UNBOUND)
-    elif not _may_be_bound(frame, node.id):
+    elif not _binds(frame, node.id):
         hop = Hop(given, f"`{given.name}` is given here")
         record(frame, given, node, Ignored.UNBOUND, (hop,))
 
@@ -224,26 +224,3 @@ def _binds(frame: Frame, name: str) -> bool:
         isinstance(node, ir.Name) and node.id in ("globals", "exec")
         for node in nodes_of(frame.file.body)
     )
-
-
-def _may_be_bound(frame: Frame, name: str) -> bool:
-    """Whether anything of the file might bind a name, the function itself among others."""
-    function = frame.function
-    assert isinstance(function, ir.Function)
-    if name in frame.file.rebound or frame.binds(name):
-        return True
-    outside = [s for s in frame.file.body if not isinstance(s, (ir.Function, ir.Class))]
-    if any(_reads(each, name) for each in nodes_of(outside)):
-        return True
-    return any(_imports(each, name) for each in nodes_of((*outside, *function.body)))
-
-
-def _reads(node: ir.Node, name: str) -> bool:
-    """Whether a statement of the file itself has to do with a name, or with any."""
-    return isinstance(node, ir.Name) and node.id in (name, "globals", "exec", "setattr")
-
-
-def _imports(node: ir.Node, name: str) -> bool:
-    if not isinstance(node, (ir.Import, ir.ImportFrom)):
-        return False
-    return any(alias.name == "*" or name in (alias.asname, alias.name) for alias in node.names)
