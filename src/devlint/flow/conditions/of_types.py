@@ -19,9 +19,9 @@ from devlint.model import ir
 
 
 def is_of_type(frame: Frame, node: ir.Expr) -> bool | None:
-    """What `isinstance(x, types)` or `torch.is_tensor(x)` gives for what a call has passed, a
-    tensor is no array, and for containers that are made here. Where a function runs on its own,
-    what its parameters are is guessed by what is done to them."""
+    """What `isinstance(x, types)` or `torch.is_tensor(x)` gives for a tensor that is made here, for
+    what a call has passed, and for containers that are made here. Where a function runs on its
+    own, what its parameters are is guessed by what is done to them."""
     subject, names = named_types(frame, node) or (None, set[str]())
     match subject:
         case ir.Name(id=name):
@@ -30,15 +30,17 @@ def is_of_type(frame: Frame, node: ir.Expr) -> bool | None:
             value = frame.ask(subject)
         case _:
             return None
-    if value is None or value.kind not in _TYPES or value.trait in (Trait.ANNOTATED, Trait.LAZY):
+    if value is None or value.kind not in _TYPES:
         return None
-    if value.kind is Kind.TENSOR and value.origin is Origin.INPUT:
-        return None  # it is taken for one by what is done to it
-    if not frame.site and (not value.kind.is_container or frame.object(value) is None):
-        return None
-    if _TYPES[value.kind] in names:
-        return True
-    return False if names <= set(_TYPES.values()) | _OTHERS else None
+    is_made = value.kind is Kind.TENSOR and value.origin in PROVED and isinstance(subject, ir.Name)
+    if not is_made:
+        if value.trait in (Trait.ANNOTATED, Trait.LAZY):
+            return None
+        if value.kind is Kind.TENSOR and value.origin is Origin.INPUT:
+            return None  # it is taken for one by what is done to it
+        if not frame.site and (not value.kind.is_container or frame.object(value) is None):
+            return None
+    return True if _TYPES[value.kind] in names else False if names <= _KNOWN else None
 
 
 def is_exact_type(frame: Frame, node: ir.Expr) -> bool | None:
@@ -65,25 +67,11 @@ _TYPES: Mapping[Kind, str] = {
     Kind.TENSOR: "torch.Tensor", Kind.NDARRAY: "numpy.ndarray", Kind.LIST: "builtins.list",
     Kind.TUPLE: "builtins.tuple", Kind.DICT: "builtins.dict",
 }  # fmt: skip
-_OTHERS = frozenset(
-    ("builtins.bool", "builtins.bytes", "builtins.float", "builtins.int", "builtins.str")
-)
-
-
-_NO_TENSORS = frozenset(
-    ("builtins.list", "builtins.tuple", "builtins.dict", "builtins.set", "builtins.str",
-     "builtins.int", "builtins.float", "builtins.bool", "numpy.ndarray",
-     "PIL.Image.Image", "pathlib.Path")
+_KNOWN = frozenset(
+    (*_TYPES.values(), "builtins.set", "builtins.str", "builtins.bytes", "builtins.int",
+     "builtins.float", "builtins.bool", "PIL.Image.Image", "pathlib.Path")
 )  # fmt: skip
-
-
-def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
-    """Whether a tensor is of a type, where `node` asks that of one and the answer is known."""
-    subject, names = named_types(frame, node) or (None, set[str]())
-    value = frame.look_up(subject.id) if isinstance(subject, ir.Name) else None
-    if value is None or value.kind is not Kind.TENSOR or value.origin not in PROVED:
-        return None
-    return True if "torch.Tensor" in names else False if names <= _NO_TENSORS else None
+"""These types, and others of which nothing is that is of one of these."""
 
 
 def has_attribute(frame: Frame, node: ir.Expr) -> bool | None:

@@ -13,7 +13,6 @@ from devlint.flow.conditions.of_types import (
     asks_for_proxy,
     has_attribute,
     is_exact_type,
-    is_instance,
     is_of_type,
 )
 from devlint.flow.domain.keys import OF_PROCESSES
@@ -285,6 +284,6 @@ _LOOKS: Mapping[type, tuple[Callable[[Frame, Any], bool | None], ...]] = {
         is_exact_type,
         answered,
     ),
-    ir.Call: (_start_of_string, asks_for_proxy, is_instance, has_attribute, is_of_type),
+    ir.Call: (_start_of_string, asks_for_proxy, has_attribute, is_of_type),
 }
 """What may tell of a condition, by its form."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 
 from devlint.flow.conditions import implications, questions
-from devlint.flow.conditions.of_types import is_instance
+from devlint.flow.conditions.of_types import is_of_type
 from devlint.flow.domain.derivation import Sort, Step, is_making
 from devlint.flow.domain.paths import as_device, path_value
 from devlint.flow.domain.state import Object
@@ -174,7 +174,7 @@ def _default_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Val
 
 def _is_instance(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     questions.note_typed(frame, node, args)
-    told = is_instance(frame, node)
+    told = is_of_type(frame, node)
     if told is not None:
         return Value(Kind.BOOL, data=told)
     return implications.truth(frame, node, Value(Kind.BOOL))
