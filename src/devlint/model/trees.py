@@ -176,6 +176,17 @@ def root_name(node: ir.Node) -> str:
                 return ""
 
 
+def terms(node: ir.Expr) -> Iterator[ir.Expr]:
+    """The parts of a condition whose truth decides it."""
+    if isinstance(node, ir.Boolean):
+        yield from terms(node.left)
+        yield from terms(node.right)
+    elif isinstance(node, ir.Unary) and node.op == "not":
+        yield from terms(node.operand)
+    else:
+        yield node
+
+
 def called(node: ir.Expr) -> ir.Expr:
     """`f` of `f(x)`, as decorators are written; the expression itself where it is no call."""
     return node.func if isinstance(node, ir.Call) else node

@@ -15,7 +15,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import parameter_named
 from devlint.model import ir
-from devlint.model.trees import integer, last_name
+from devlint.model.trees import integer, last_name, terms
 from devlint.policy import means
 
 _NO_CHOICE = ("meta", "mtia")
@@ -46,7 +46,7 @@ def look_at_choice(frame: Frame, node: ir.Conditional) -> None:
         if plain and _spells_device(frame, body.right) and _asks_what_is_there(frame, node.test):
             _tell(frame, node, Loss.BINDING, (body.left, NOTHING), (node.orelse, NOTHING))
     elif _spells_device(frame, body):
-        for term in _terms(node.test):
+        for term in terms(node.test):
             if _is_device_string(frame, term):
                 value = frame.ask(term)
                 rows = _rows(term, "a-device")
@@ -131,17 +131,6 @@ def _asks_what_is_there(frame: Frame, node: ir.Expr) -> bool:
     """Whether a condition asks which devices the machine has, and nothing that a user said."""
     key = implications.key_of(frame, node)
     return key is not None and key[0].endswith("is_available()")
-
-
-def _terms(node: ir.Expr) -> Iterator[ir.Expr]:
-    """The parts of a condition whose truth decides it."""
-    if isinstance(node, ir.Boolean):
-        yield from _terms(node.left)
-        yield from _terms(node.right)
-    elif isinstance(node, ir.Unary) and node.op == "not":
-        yield from _terms(node.operand)
-    else:
-        yield node
 
 
 def _is_device_string(frame: Frame, node: ir.Expr) -> bool:

@@ -31,7 +31,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import asked_attribute, condition, dotted, dotted_types, stored
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.trees import is_named
+from devlint.model.trees import is_named, terms
 
 _DEVICE_NAMES = ("cpu", "cuda", "mps", "xpu", "npu")
 
@@ -268,9 +268,4 @@ def _is_stable(frame: Frame, node: ir.Expr, paths: Collection[str]) -> bool:
 
 def has_keys(frame: Frame, test: ir.Expr) -> bool:
     """Whether each condition of which a test is made has a key."""
-    match test:
-        case ir.Unary(op="not", operand=operand):
-            return has_keys(frame, operand)
-        case ir.Boolean(left=left, right=right):
-            return has_keys(frame, left) and has_keys(frame, right)
-    return key_of(frame, test) is not None
+    return all(key_of(frame, term) is not None for term in terms(test))

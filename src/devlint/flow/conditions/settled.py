@@ -158,32 +158,22 @@ def _truth(value: Value | None) -> bool | None:
     return True if names or value.kind is Kind.DEVICE else None
 
 
-def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
-    """What `x is None` gives for a name of the running function that is None here, or something
-    that a call has passed."""
-    match node:
-        case ir.Compare(op="is" | "is not" as op, left=ir.Name(id=name), right=ir.Constant(None)):
-            value = _own(frame, name)
-            if value is not None and value.kind is Kind.NONE:
-                return op == "is"
-            if value is not None and frame.site and _is_something(value):
-                return op == "is not"
-    return None
-
-
-def _compared_constant(frame: Frame, node: ir.Expr) -> bool | None:
-    """What comes of comparing a name of the running function that is None, or a flag, with a
-    constant: `layer == 0`, `flag == True`."""
-    match node:
-        case ir.Compare(
-            op="==" | "!=" as op, left=ir.Name(id=name), right=ir.Constant(value=other)
-        ):
-            value = _own(frame, name)
-            if value is not None and value.kind is Kind.NONE and other is not None:
-                return op == "!="
-            if value is not None and isinstance(value.data, bool) and isinstance(other, bool):
-                return (value.data is other) is (op == "==")
-    return None
+def _compared_constant(frame: Frame, node: ir.Compare) -> bool | None:
+    """What comes of comparing a name of the running function that is None, a flag, or something
+    that a call has passed with a constant: `layer == 0`, `flag == True`, `x is None`."""
+    op, right = node.op, node.right
+    value = _own(frame, node.left.id) if isinstance(node.left, ir.Name) else None
+    if value is None or not isinstance(right, ir.Constant):
+        return None
+    other = right.value
+    if op not in (("is", "is not") if other is None else ("==", "!=")):
+        return None
+    if value.kind is Kind.NONE:
+        return (other is None) is (op in ("==", "is"))
+    if other is None:
+        return op == "is not" if frame.site and _is_something(value) else None
+    flags = isinstance(value.data, bool) and isinstance(other, bool)
+    return (value.data is other) is (op == "==") if flags else None
 
 
 def _is_something(value: Value) -> bool:
@@ -280,7 +270,6 @@ _LOOKS: Mapping[type, tuple[Callable[[Frame, Any], bool | None], ...]] = {
         _compared_strings,
         _compared_constant,
         _device_as_string,
-        _is_none,
         is_exact_type,
         answered,
     ),
