@@ -27,10 +27,8 @@ from devlint.model import ir
 from devlint.policy import means
 
 
-def join_objects(
-    a: Object, b: Object, key: str | None = None, test: ir.Expr | None = None
-) -> Object:
-    """What is known of an object after two paths."""
+def join_objects(a: Object, b: Object, key: str | None = None, free: str | None = None) -> Object:
+    """What is known of an object after two paths; `free` is what `path_words` gives."""
     if a is b or a == b:
         return a
     names = {**a.entries, **b.entries}
@@ -39,7 +37,7 @@ def join_objects(
     entries = dict[str, Value]()
     for name, value in names.items():
         pair = _entry(a, name, value), _entry(b, name, value)
-        apart = join_apart(*pair, key, test) if any(map(is_read, pair)) else None
+        apart = join_apart(*pair, free) if any(map(is_read, pair)) else None
         entries[name] = apart or join_entry(*pair, key)
     items = None
     same = a.entries.keys() == b.entries.keys()  # else a dict may lack what one of them has
@@ -52,7 +50,7 @@ def join_objects(
         device=device,
         items=items,
         entries=entries,
-        element=_join_elements(a, b, items, key, test),
+        element=_join_elements(a, b, items, key, free),
         source=a.source if a.source == b.source else None,
         guarded=a.guarded or b.guarded or (moved and key is not None),
         managed=a.managed or b.managed,
@@ -78,7 +76,7 @@ def _join_elements(
     b: Object,
     items: tuple[Value, ...] | None,
     key: str | None,
-    test: ir.Expr | None,
+    free: str | None,
 ) -> Value:
     if items is not None:
         return join_values(a.element, b.element)
@@ -86,7 +84,7 @@ def _join_elements(
     if key is not None and len(present) == 2:
         return join_values(present[0], present[1], key)
     read = len(present) == 2 and any(map(is_read, present))
-    apart = join_apart(present[0], present[1], key, test) if read else None
+    apart = join_apart(present[0], present[1], free) if read else None
     return apart or join_held(present)
 
 
@@ -99,6 +97,7 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
         return a
     joined = State(default=join(a.default, b.default))
     held = None if key is not None and asks_type(key) else key
+    free = path_words(key, test)
     joined.heap = a.heap.fork()
     differing: list[tuple[Ref, Object, Object]] = []
     ours_of, theirs_of = a.heap.get, b.heap.get
@@ -106,13 +105,13 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
     for ref in [ref for ref in written if ours_of(ref) is not theirs_of(ref)]:
         ours, theirs = ours_of(ref), theirs_of(ref)
         if theirs is not None:
-            joined.heap[ref] = theirs if ours is None else join_objects(ours, theirs, held, test)
+            joined.heap[ref] = theirs if ours is None else join_objects(ours, theirs, held, free)
             if ours is not None:
                 differing.append((ref, ours, theirs))
         if held is not None and (ours is None or theirs is None) and not stands_in(held):
             joined.heap[ref] = _only_where(joined.heap[ref], held, theirs is None)
     for ref, ours, theirs in differing:
-        joined.heap[ref] = _with_joined_objects(joined, ref, (ours, a), (theirs, b), held, test)
+        joined.heap[ref] = _with_joined_objects(joined, ref, (ours, a), (theirs, b), held, free)
     env, mine_of = dict(a.env), a.env.get
     for name, other in [each for each in b.env.items() if mine_of(each[0]) is not each[1]]:
         mine = mine_of(name)
@@ -120,8 +119,8 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
             env[name] = other
         else:
             mine, other = _as_found_out(a, mine), _as_found_out(b, other)
-            module = _join_module(joined, (mine, a), (other, b), key, test)
-            env[name] = module or _join_bindings(joined, mine, other, key, test)
+            module = _join_module(joined, (mine, a), (other, b), free)
+            env[name] = module or _join_bindings(joined, mine, other, key, free)
             if env[name].device == UNKNOWN and env[name].kind in _UNPROVEN:
                 if means("about-devices", name, "variable"):
                     env[name] = _join_places(name, mine, other, env[name])
@@ -209,7 +208,7 @@ def _with_joined_objects(
     a: tuple[Object, State],
     b: tuple[Object, State],
     key: str | None,
-    test: ir.Expr | None,
+    free: str | None,
 ) -> Object:
     """The joined object at `ref`; attributes that are objects of one kind on both paths are joined
     as objects, too, and so are those that are modules on one."""
@@ -218,25 +217,20 @@ def _with_joined_objects(
         theirs = b[0].entries.get(name)
         if theirs is None or ours.data == theirs.data:
             continue
-        joined = _join_module(state, (ours, a[1]), (theirs, b[1]), key, test)
+        joined = _join_module(state, (ours, a[1]), (theirs, b[1]), free)
         if joined is None and ours.kind is theirs.kind:
-            joined = _join_bindings(state, ours, theirs, key, test)
+            joined = _join_bindings(state, ours, theirs, key, free)
         if joined is not None and joined.data is not None:
             found = replace(found, entries={**found.entries, name: joined})
     return found
 
 
 def _join_module(
-    state: State,
-    a: tuple[Value, State],
-    b: tuple[Value, State],
-    key: str | None,
-    test: ir.Expr | None,
+    state: State, a: tuple[Value, State], b: tuple[Value, State], free: str | None
 ) -> Value | None:
     """A module that one path has made, where nothing is seen of what the other one has, but for
     where that may have been moved: it is the module, and where that is on its own path."""
-    free = path_words(key, test)
-    if free is None or stands_in(free):
+    if free is None:
         return None
     for (one, here), (other, there), holds in ((a, b, True), (b, a, False)):
         found = state.heap.get(one.data) if one.kind is Kind.MODULE else None
@@ -273,10 +267,10 @@ End = tuple[Value, State]
 
 def join_ends(a: End, b: End, key: str | None = None) -> End:
     """What one of two paths gives: of containers on both, what is known of each."""
-    state = join_states(a[1], b[1], key)
+    state, free = join_states(a[1], b[1], key), path_words(key, None)
     if a[0].kind is b[0].kind and a[0].kind.is_container:
-        return _join_bindings(state, a[0], b[0], key), state
-    return join_unlike(a[0], b[0], key, None), state
+        return _join_bindings(state, a[0], b[0], key, free), state
+    return join_unlike(a[0], b[0], key, free), state
 
 
 def _join_bindings(
@@ -284,7 +278,7 @@ def _join_bindings(
     a: Value,
     b: Value,
     key: str | None,
-    test: ir.Expr | None = None,
+    free: str | None,
     around: frozenset[Ref] = frozenset(),
 ) -> Value:
     """As `join_values`, and where both are objects of one kind, the join is a new object. `around`
@@ -297,17 +291,17 @@ def _join_bindings(
             ref = both(a.data) | both(b.data)
             if ref in around:
                 return a.but(data=ref)
-            found = join_objects(mine, theirs, key, test)
+            found = join_objects(mine, theirs, key, free)
             if found.items is None and found.element.kind in _HELD:
                 elements = mine.elements(), theirs.elements()
-                element = _join_bindings(state, *elements, key, test, around | {ref})
+                element = _join_bindings(state, *elements, key, free, around | {ref})
                 found = replace(found, element=element)
             state.heap[ref] = found
             return a.but(data=ref)
     a, b = in_place_of(b, a), in_place_of(a, b)
     if a.kind in TENSORS and b.kind in TENSORS and a.device != b.device:
-        return join_placed(a, b, key, test)
-    return join_unlike(a, b, key, test)
+        return join_placed(a, b, key, free)
+    return join_unlike(a, b, key, free)
 
 
 _HELD = (Kind.MODULE, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.INSTANCE)

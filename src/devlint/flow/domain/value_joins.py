@@ -219,9 +219,9 @@ def join_kept(a: Value, b: Value, key: str | None = None) -> Value:
     return joined
 
 
-def join_placed(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Value:
+def join_placed(a: Value, b: Value, key: str | None, free: str | None) -> Value:
     """A tensor that two paths leave in two places: moved on one of them, or made anew there."""
-    if (apart := join_apart(a, b, key, test)) is not None:
+    if (apart := join_apart(a, b, free)) is not None:
         return apart
     if key is not None and not stands_in(key):
         joined = join_values(a, b, key)
@@ -229,11 +229,10 @@ def join_placed(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Va
     return join_kept(a, b, key)
 
 
-def join_apart(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Value | None:
+def join_apart(a: Value, b: Value, free: str | None) -> Value | None:
     """A tensor that one path has made on the host, or read from a file there, and that is elsewhere
     on the other; None of others."""
-    free = path_words(key, test)
-    if free is None or stands_in(free) or is_about_devices(free):
+    if free is None or is_about_devices(free):
         return None
     for fresh, other in ((a, b), (b, a)):
         if _is_made_apart(fresh, other):
@@ -241,27 +240,25 @@ def join_apart(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Val
     return None
 
 
-def join_unlike(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Value:
+def join_unlike(a: Value, b: Value, key: str | None, free: str | None) -> Value:
     """As `join_kept`; what a name stands for that is a fresh tensor on one path is that where the
     condition holds which has parted the paths."""
     joined = join_kept(a, b, key)
-    if joined.trait is not Trait.PERHAPS:
-        return joined
-    free = path_words(key, test)
-    if free is None or stands_in(free) or is_about_devices(free):
+    if joined.trait is not Trait.PERHAPS or free is None or is_about_devices(free):
         return joined
     yes, no = (each.device if each.origin in MADE else UNKNOWN for each in (a, b))
     return joined.but(device=choose(free, yes, no))
 
 
 def path_words(key: str | None, test: ir.Expr | None) -> str | None:
-    """The key of the condition that has parted two paths. One that may change between two looks at
-    it has none, but tells paths apart that part here and meet here: its text is a key for these."""
+    """The key of the condition that has parted two paths, unless it asks what an argument is. One
+    that may change between two looks at it has none, but tells paths apart that part here and meet
+    here: its text is a key for these."""
     if key is not None or test is None:
-        return key
+        return None if key is None or stands_in(key) else key
     text = ir.render(test, 2 * LONGEST)
     asks_else = isinstance(test, ir.Unary) or any(map(_asks_else, descendants(test)))
-    return None if len(text) > LONGEST or asks_else else text
+    return None if len(text) > LONGEST or asks_else or stands_in(text) else text
 
 
 def _asks_else(node: ir.Node) -> bool:
