@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from devlint.flow.bodies import returns
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.answering import answer
@@ -19,7 +17,7 @@ from devlint.flow.conditions.required import before, required, starts_on_cuda
 from devlint.flow.devices import ignored
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.keys import IS_NONE, is_local, of_callee, roots
-from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, choose
+from devlint.flow.domain.lattice import UNKNOWN, Guarded
 from devlint.flow.domain.paths import Path, Ref, given_tensor
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.traits import Trait
@@ -138,19 +136,12 @@ def _of_other_names(
     """What a function gives, and leaves behind, where that hangs on conditions which are settled
     for its call by the same words: there they are about something else."""
 
-    def place(device: Device) -> Device:
-        if not isinstance(device, Guarded):
-            return device
-        key = of_callee(device.key, qualname) if device.key in hidden else device.key
-        return choose(key, place(device.yes), place(device.no))
-
-    def named(value: Value) -> Value:
-        return value.but(device=place(value.device)) if isinstance(value.device, Guarded) else value
+    def named(key: str) -> str:
+        return of_callee(key, qualname) if key in hidden else key
 
     for ref in left:
-        found = inner.state.heap[ref].mapped(named)
-        inner.state.heap[ref] = replace(found, device=place(found.device))
-    return named(value)
+        inner.state.heap[ref] = inner.state.heap[ref].rekeyed(named)
+    return value.rekeyed(named)
 
 
 def _has_summary(frame: Frame, closure: Closure) -> bool:

@@ -219,6 +219,14 @@ def choose(key: str, yes: Device, no: Device) -> Device:
     return UNKNOWN if len(conditions(chosen)) > _MOST_CONDITIONS else chosen
 
 
+def rekeyed(device: Device, named: Callable[[str], str]) -> Device:
+    """The device where each condition goes by another key."""
+    if not isinstance(device, Guarded):
+        return device
+    yes, no = rekeyed(device.yes, named), rekeyed(device.no, named)
+    return choose(named(device.key), yes, no)
+
+
 def outside(device: Device, other: Device) -> Device:
     """A device where nothing is known of `other`, and UNKNOWN where something is."""
     if isinstance(other, Guarded):

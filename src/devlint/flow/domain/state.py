@@ -8,7 +8,7 @@ from operator import is_
 from types import MappingProxyType
 
 from devlint.flow.domain.derivation import Step
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known, given
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known, given, rekeyed
 from devlint.flow.domain.paths import Ref, identity
 from devlint.flow.domain.value_joins import join_held
 from devlint.flow.domain.values import NOTHING, Kind, Value
@@ -86,6 +86,11 @@ class Object:
             entries=dict(zip(self.entries, changed[first:-1], strict=True)),
             element=changed[-1],
         )
+
+    def rekeyed(self, named: Callable[[str], str]) -> Object:
+        """A copy in which each condition that a place hangs on goes by another key."""
+        found = self.mapped(lambda value: value.rekeyed(named))
+        return replace(found, device=rekeyed(self.device, named))
 
     @property
     def inside(self) -> tuple[Value, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import Literal, Settled
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, rekeyed
 from devlint.flow.domain.traits import ELEMENTS, Fixed, Trait
 from devlint.model import ir
 
@@ -189,6 +190,11 @@ class Value:
         one is under way to the other."""
         data = self.data if isinstance(self.data, Copy) else self.alike().data
         return self.alike(**{"data": data, **changes})
+
+    def rekeyed(self, named: Callable[[str], str]) -> Value:
+        """The value where each condition that its place hangs on goes by another key."""
+        place = rekeyed(self.device, named)
+        return self if place is self.device else self.but(device=place)
 
     @property
     def batch(self) -> Batch | None:

@@ -7,13 +7,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
 
 from devlint.flow.domain.keys import renamed
-from devlint.flow.domain.lattice import Device, Guarded, choose
+from devlint.flow.domain.lattice import Guarded
 from devlint.flow.domain.state import Heap, Object
-from devlint.flow.domain.values import Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
 from devlint.model import ir
@@ -24,9 +21,7 @@ def as_methods_ask(info: ClassInfo, init: ir.Function, heap: Heap) -> None:
     hanging = [ref for ref in heap.written if _hangs(heap[ref])]
     kept = kept_arguments(info, init) if hanging else {}
     for ref in hanging if kept else ():
-        device = _renamed(heap[ref].device, kept)
-        found = heap[ref].mapped(lambda value: _renamed_value(value, kept))
-        heap[ref] = replace(found, device=device)
+        heap[ref] = heap[ref].rekeyed(lambda key: renamed(key, kept))
 
 
 def _hangs(found: Object) -> bool:
@@ -53,16 +48,3 @@ def kept_arguments(info: ClassInfo, init: ir.Function) -> dict[str, str]:
     for method, scan in info.scans():
         stored.update(scan.self_stores if method is not init else ())
     return {name: f"{this}.{attr}" for name, attr in kept.items() if attr and stored[attr] == 1}
-
-
-def _renamed_value(value: Value, kept: Mapping[str, str]) -> Value:
-    if not isinstance(value.device, Guarded):
-        return value
-    return value.but(device=_renamed(value.device, kept))
-
-
-def _renamed(device: Device, kept: Mapping[str, str]) -> Device:
-    if not isinstance(device, Guarded):
-        return device
-    yes, no = _renamed(device.yes, kept), _renamed(device.no, kept)
-    return choose(renamed(device.key, kept), yes, no)
