@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from devlint.flow.conditions.hints import is_one_of
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.paths import Remembered
@@ -12,7 +13,6 @@ from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import KeptDevice, Operand
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import defaults_to_none, parameter_named
 from devlint.model import ir
 from devlint.model.reports import Hop
@@ -84,21 +84,11 @@ def _left_out(info: ClassInfo, node: ir.Expr) -> bool:
 def _or_cpu(info: ClassInfo, frame: Frame, node: ir.Expr) -> bool:
     """`device or torch.device("cpu")`, and the same with `if`."""
     if isinstance(node, ir.Boolean):
-        return _left_out(info, node.left) and _is_cpu(frame, node.right)
+        return _left_out(info, node.left) and is_one_of(frame, node.right, ("cpu",))
     if isinstance(node, ir.Conditional):
         parts = (node.body, node.orelse)
         given = any(_left_out(info, part) for part in parts)
-        return given and any(_is_cpu(frame, part) for part in parts)
-    return False
-
-
-def _is_cpu(frame: Frame, node: ir.Expr) -> bool:
-    """`"cpu"` and `torch.device("cpu")`."""
-    match node:
-        case ir.Constant(value="cpu"):
-            return True
-        case ir.Call(func=func, args=(ir.Argument(value=ir.Constant(value="cpu")),)):
-            return dotted(frame, func) == "torch.device"
+        return given and any(is_one_of(frame, part, ("cpu",)) for part in parts)
     return False
 
 
