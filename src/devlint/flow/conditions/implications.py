@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from devlint.flow.conditions.answered import answered
 from devlint.flow.conditions.cuda_proofs import counted, counts_devices, of_count, proves_cuda
 from devlint.flow.conditions.hints import by_name, is_one_of
 from devlint.flow.conditions.predicates import meaning, paths_in, spelled_out
-from devlint.flow.conditions.same_place import host_key, of_host
+from devlint.flow.conditions.same_place import answered, host_key, of_host
 from devlint.flow.domain.keys import (
     ARGUMENTS_ON_HOST,
     CUDA_AVAILABLE,

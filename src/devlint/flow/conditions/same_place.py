@@ -1,5 +1,6 @@
-"""What tests of places prove: where `a.device == b.device` holds, one tensor is where the other is;
-where `a.is_cuda` doesn't, the author takes it to be on the host."""
+"""Tests of places. Where `a.device == b.device` holds, one tensor is where the other is; where
+`a.is_cuda` doesn't, the author takes it to be on the host. Where the place is known, so is the
+answer; where a run decides it, or what came in may be anywhere, a test parts two paths."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST, Literal, Settled, all_of
 from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Known, Symbol, symbols, ways_to
 from devlint.flow.domain.paths import as_device
-from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
+from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import is_builtin
 from devlint.model import ir
@@ -59,11 +61,11 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
     return tuple(found.items())
 
 
-def unless_taken(frame: Frame, node: ir.Expr, told: bool | None) -> bool | None:
-    """Whether a test of a place holds, of which a look at the place has told so much. Of a place
-    that only a run can tell, what has been found out may only be taken to be so: nothing is known
-    but that it is CUDA, where it has been found not to be the host."""
-    question = _question(frame, node)
+def answered(frame: Frame, node: ir.Expr) -> bool | None:
+    """Whether a test of a place holds; None for other tests, and of places that aren't known. Of a
+    place that only a run can tell, what has been found out may only be taken to be so: nothing is
+    known but that it is CUDA, where it has been found not to be the host."""
+    told, question = _answer(frame, node), _question(frame, node)
     if question is None or (told is None and question[1] != "cuda"):
         return told
     tested, asked, positive = question
@@ -74,6 +76,26 @@ def unless_taken(frame: Frame, node: ir.Expr, told: bool | None) -> bool | None:
     return positive if is_cuda else None
 
 
+def _answer(frame: Frame, node: ir.Expr) -> bool | None:
+    match node:
+        case ir.Attribute(value=tested, attr="is_cuda" | "is_cpu" as attr):
+            place = _place(frame, frame.ask(tested), *TENSORS)
+            return None if place is None else place.type == attr.removeprefix("is_")
+        case ir.Compare(op=op, left=ir.Call(func=ir.Attribute(value=tested, attr="get_device"))):
+            place = _place(frame, frame.ask(tested), *TENSORS)
+            on_host = None if place is None else _of_index(op, node.right)
+            return None if on_host is None or place is None else (place.type == "cpu") is on_host
+        case ir.Compare(op="in" | "not in" as op, left=ir.Constant(value=str(part)), right=right):
+            place = _place(frame, frame.ask(right), Kind.STRING)
+            if place is None or not part.isalpha():
+                return None
+            return (part in place.type) is (op == "in")
+        case ir.Compare(op="==" | "!=" | "in" | "not in" as op, left=left, right=right):
+            found = _is_one_of(frame, frame.ask(left), right)
+            return None if found is None else found is (op in ("==", "in"))
+    return None
+
+
 def _question(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, str, bool] | None:
     """What a test asks of a place: what tells the place, the type of a device, and whether the test
     holds where it is on one of that type."""
@@ -81,7 +103,7 @@ def _question(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, str, bool] | None:
         case ir.Attribute(attr="is_cuda" | "is_cpu"):
             return node, node.attr.removeprefix("is_"), True
         case ir.Compare(op=op, left=ir.Call(func=ir.Attribute(attr="get_device")) as tested):
-            on_host = of_index(op, node.right)
+            on_host = _of_index(op, node.right)
             return None if on_host is None else (tested, "cpu", on_host)
         case ir.Compare(op="in" | "not in" as op, left=ir.Constant(str(part)), right=tested):
             return tested, part, op == "in"
@@ -98,7 +120,7 @@ def _question(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, str, bool] | None:
     return None
 
 
-def of_index(op: str, right: ir.Expr) -> bool | None:
+def _of_index(op: str, right: ir.Expr) -> bool | None:
     """Whether a comparison with the index of a tensor's device, which is -1 on the host, holds
     there and nowhere else (True), or everywhere else (False)."""
     match right:
@@ -107,6 +129,40 @@ def of_index(op: str, right: ir.Expr) -> bool | None:
         case ir.Unary(op="-", operand=ir.Constant(value=1)) if op in ("==", "!=", ">"):
             return op == "=="
     return None
+
+
+def _place(frame: Frame, value: Value, *kinds: Kind) -> Known | None:
+    """Where a tensor is, of which a value of one of these kinds tells."""
+    place = frame.state.simplify(value.device)
+    return place if value.kind in kinds and isinstance(place, Known) else None
+
+
+def _is_one_of(frame: Frame, tested: Value, right: ir.Expr) -> bool | None:
+    """Whether a device, its type or its text is one of those that stand on the right."""
+    place = _place(frame, tested, Kind.DEVICE, Kind.STRING)
+    if place is None:
+        return None
+    items = right.items if isinstance(right, ir.Display) else (right,)
+    if tested.kind is Kind.DEVICE:
+        others = [each for each in map(frame.ask, items) if each.kind is Kind.DEVICE]
+        devices = [each.device for each in others if isinstance(each.device, Known)]
+        if len(devices) < len(items):
+            return None
+        answers = [_is_same(place, each) for each in devices]
+        return True if True in answers else None if None in answers else False
+    texts = [item.value for item in items if isinstance(item, ir.Constant)]
+    if len(texts) < len(items):
+        return None
+    if tested.trait is Trait.TYPE_OF_DEVICE or place.type == "cpu":
+        return place.type in texts
+    return None if any(str(text).startswith(place.type) for text in texts) else False
+
+
+def _is_same(one: Known, other: Known) -> bool | None:
+    """Whether two devices are equal: `cuda` may be any of its devices."""
+    if one.type != other.type:
+        return False
+    return True if one.type == "cpu" else None
 
 
 def host_key(frame: Frame, node: ir.Expr) -> Literal | None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from devlint.flow.conditions import implications
-from devlint.flow.conditions.answered import answered
 from devlint.flow.conditions.asked import is_past
 from devlint.flow.conditions.of_types import (
     asks_for_proxy,
@@ -15,6 +14,7 @@ from devlint.flow.conditions.of_types import (
     is_exact_type,
     is_of_type,
 )
+from devlint.flow.conditions.same_place import answered
 from devlint.flow.domain.keys import OF_PROCESSES
 from devlint.flow.domain.lattice import UNKNOWN, Guarded, Known
 from devlint.flow.domain.traits import CHOICES, Trait
