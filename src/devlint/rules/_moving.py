@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from devlint.flow.facts import MOVES, Operand, Sort, Step, Trait
+from devlint.flow.facts import MOVES, TENSORS, Operand, Sort, Step, Trait
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import (
@@ -108,7 +108,7 @@ def _at_use(odd: Operand, device: str) -> tuple[Rewrite, ...]:
     inner = before_move(odd).node
     if inner is not odd.node:
         return (replace_tail(inner, odd.node, f".to({device})"),)
-    return put_on(odd.node, device) if odd.kind.moves_by_to and not odd.among else ()
+    return put_on(odd.node, device) if odd.kind in TENSORS and not odd.among else ()
 
 
 def _where_bound(odd: Operand, device: str) -> tuple[Rewrite, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import (
+    TENSORS,
     THE_MODULE,
     AttributeWrite,
     Fact,
@@ -160,7 +161,7 @@ def _make_it_there(
 ) -> Change | None:
     """Make it where `partner` is, by what can be typed where it is made: where `near` is, as the
     program says it of `partner`, or where the module is whose method this is. Else move it."""
-    if not odd.kind.moves_by_to or odd.node is partner.node:
+    if odd.kind not in TENSORS or odd.node is partner.node:
         return None
     devices = devices_of(partner, partner.kind is Kind.MODULE)
     if near is not None and odd.node is not near.node:

@@ -111,9 +111,7 @@ def roots(key: str) -> frozenset[str]:
     return frozenset(each.partition(".")[0] for each in text.split())
 
 
-_OF_NO_NAME = frozenset((
-    CUDA_AVAILABLE, ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN, CUDA_USED, IN_NO_WORKER,
-))  # fmt: skip
+_OF_NO_NAME = GENERAL | {CUDA_USED, IN_NO_WORKER}
 
 
 def is_stored(key: str) -> bool:

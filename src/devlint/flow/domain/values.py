@@ -57,11 +57,6 @@ class Kind(Enum):
         """A tensor, proved or as good as."""
         return self in (Kind.TENSOR, Kind.BATCH)
 
-    @property
-    def moves_by_to(self) -> bool:
-        """What has a `.to()` that gives it on another device."""
-        return self in (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
-
 
 DEFINED = (Kind.LIBRARY, Kind.FUNCTION, Kind.CLASS)
 """What imports and definitions bind: that is taken to stay, also where a function declares its name

@@ -45,7 +45,7 @@ from devlint.flow.domain.lattice import (
 )
 from devlint.flow.domain.paths import identity
 from devlint.flow.domain.traits import NO_LEAVES, Fixed, Fixing, Trait
-from devlint.flow.domain.values import Kind, Origin
+from devlint.flow.domain.values import TENSORS, Kind, Origin
 from devlint.flow.facts.base import Context, Elsewhere, Fact, Guard, Operand, Role
 from devlint.flow.facts.devices import (
     DeviceUse,
@@ -92,8 +92,8 @@ from devlint.torchapi.spellings import (
 )
 
 __all__ = [
-    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVES", "NO_LEAVES", "ON_HOST", "THE_MODULE",
-    "UNKNOWN",
+    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVES", "NO_LEAVES", "ON_HOST", "TENSORS",
+    "THE_MODULE", "UNKNOWN",
     "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "BuiltQuestion",
     "CachedTensor", "Collective", "Comparison", "Context", "Device", "DeviceUse", "Draw",
     "EarlyClock", "EarlyRead", "Elsewhere", "Fact", "Fixed", "Fixing", "Guard", "Guarded",

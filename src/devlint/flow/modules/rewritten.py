@@ -187,7 +187,6 @@ def _taken_along(info: ClassInfo) -> frozenset[str]:
         if each.file.scan(method).self_stores
         for node in nodes_of(method.body)
         for taken in _given_back(each.file, node, first_parameter(method))
-        if taken in each.file.scan(method).self_stores
     )
 
 

@@ -65,12 +65,9 @@ def names_bound(statement: ir.Stmt) -> Iterator[str]:
     match statement:
         case ir.Function(name=name) | ir.Class(name=name):
             yield name
-        case ir.Import(names=names):
-            for alias in names:
+        case ir.Import(names=names) | ir.ImportFrom(names=names):
+            for alias in names:  # `*` too: it stands for what isn't seen
                 yield alias.asname or alias.name.partition(".")[0]
-        case ir.ImportFrom(names=names):
-            for alias in names:
-                yield alias.asname or alias.name  # `*` too: it stands for what isn't seen
         case _:
             for target in targets(statement):
                 yield from names_in(target)  # `x` of `x.a = ...`, too: that changes what `x` is
