@@ -287,12 +287,15 @@ def test_a_condition_is_told_of_once() -> None:
     assert len(found) == len(set(found))
 
 
-def test_a_device_that_is_replaced_is_one_by_the_name_of_its_parameter() -> None:
+@pytest.mark.parametrize(("names", "given"), [("device", "device"), ("n, device", "device or n")])
+def test_a_device_that_is_replaced_is_one_by_the_name_of_its_parameter(
+    names: str, given: str
+) -> None:
     found = facts(
         "import torch\n"
         "class A:\n"
-        "    def __init__(self, device):\n"
-        "        self.device = torch.device(device)\n"
+        f"    def __init__(self, {names}):\n"
+        f"        self.device = torch.device({given})\n"
         '        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n'
     )
     told = [context for kind, _, context in found if kind == "IgnoredDevice"]

@@ -73,11 +73,10 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
 def _tell_chosen_twice(frame: Frame, function: ir.Function) -> None:
     if frame.owner is None or (twice := chosen_twice(function)) is None:
         return
-    first, second = twice
+    given, first, second = twice
     assert isinstance(first.targets[0], ir.Attribute)
     if frame.owner.method(first.targets[0].attr) is None:
         hops = (Hop(first, "stored here first"),)
-        given = next(p for p in function.params[1:] if mentions(first, p.name))
         record(frame, given, second, Ignored.REPLACED, hops)
 
 

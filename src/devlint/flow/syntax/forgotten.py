@@ -4,7 +4,7 @@ it is left out and goes nowhere, an attribute that is chosen a second time befor
 
 from __future__ import annotations
 
-from devlint.flow.syntax.walk import mentions, names_in, self_attribute
+from devlint.flow.syntax.walk import mentions, self_attribute
 from devlint.model import ir
 from devlint.policy import means
 
@@ -37,13 +37,13 @@ def _fills_in(statement: ir.Stmt, name: str) -> bool:
     return False
 
 
-def chosen_twice(function: ir.Function) -> tuple[ir.Assign, ir.Assign] | None:
+def chosen_twice(function: ir.Function) -> tuple[ir.Parameter, ir.Assign, ir.Assign] | None:
     """`self.device = f(device)` and then `self.device = ...` anew, with nothing in between that
-    could have read it."""
-    named = {p.name for p in function.params if means("about-devices", p.name, "parameter")}
+    could have read it; and the parameter that is forgotten."""
+    named = [p for p in function.params[1:] if means("about-devices", p.name, "parameter")]
     if not named:
         return None
-    this, stored = function.params[0].name, dict[str, ir.Assign]()
+    this, stored = function.params[0].name, dict[str, tuple[ir.Parameter, ir.Assign]]()
     for statement in function.body:
         attr = _stored(statement, this)
         if not attr:
@@ -52,9 +52,10 @@ def chosen_twice(function: ir.Function) -> tuple[ir.Assign, ir.Assign] | None:
             continue
         assert isinstance(statement, ir.Assign)
         if attr in stored:
-            return stored[attr], statement
-        if means("about-devices", attr, "variable") and not named.isdisjoint(names_in(statement)):
-            stored[attr] = statement
+            return *stored[attr], statement
+        given = next((p for p in named if mentions(statement, p.name)), None)
+        if given is not None and means("about-devices", attr, "variable"):
+            stored[attr] = given, statement
     return None
 
 
