@@ -216,6 +216,25 @@ def test_findings_on_one_line_take_time_by_their_number(project: Project, line: 
     assert seconds(3000) < 3 * seconds(1500)  # by their square it would be four times
 
 
+PROCESSES = (
+    "import os\nimport torch\nimport torch.distributed as dist\n"
+    "print(os.environ['LOCAL_RANK'])\nx = torch.ones(3)\nb = 'nccl'\nd = 'cuda'\n"
+)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["b = b\n" * 60, "y = x.to(d)\n" * 2_400],
+    ids=["a name that stands for itself", "a name that is used often"],
+)
+def test_what_a_name_may_stand_for_is_looked_up_once(project: Project, lines: str) -> None:
+    code = f"{PROCESSES}{lines}dist.init_process_group(backend=b)\nx.to('cuda')\n"
+    project.write({"a.py": code})
+    before = time.process_time()
+    assert ": DEV408 " in project.concise("--select=DEV408").out
+    assert time.process_time() - before < 10
+
+
 SCHEDULER = """import torch
 
 def restore(scheduler, model):

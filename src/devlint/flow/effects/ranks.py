@@ -23,6 +23,7 @@ from devlint.flow.facts import (
     SharedDevice,
     Sharing,
 )
+from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax import processes
 from devlint.flow.syntax.imports import imported
@@ -97,9 +98,13 @@ class _File:
         found = given - {UNKNOWN_BACKEND}
         named = [a for a in group.args if a.keyword == "backend"]
         for argument in named or [a for a in group.args[:1] if not (a.keyword or a.star)]:
-            texts = processes.possible(argument.value, place.function, self.top.file.body)
+            texts = processes.possible(argument.value, place.function, self.stored)
             found |= {each.lower() for each in texts if each is not None}
         return found or self.top.world.of_file.options
+
+    def stored(self, function: ir.Function | None) -> processes.Stored:
+        """What a function stores, or the whole file."""
+        return self.top.file.once(_stored, function or self.top.file)
 
     def told(
         self, group: ir.Call, place: Place, only_gpus: bool, index: OwnIndex | None
@@ -192,7 +197,7 @@ class _File:
         place = self.reach.places.get(node)
         if place is None:
             return False
-        texts = set(processes.possible(node, place.function, self.top.file.body))
+        texts = set(processes.possible(node, place.function, self.stored))
         return "cuda" in texts and not any(each is None or ":" in each for each in texts)
 
     def current(self, only_gpus: bool) -> Iterator[_Found]:
@@ -235,6 +240,10 @@ class _File:
                     params = part.params[isinstance(node.func, ir.Attribute) :]
                     given = by_parameter(params, node.args)
                     yield part, {p for p, a in given if getattr(a.value, "id", None) in names}
+
+
+def _stored(whole: ir.Function | File) -> processes.Stored:
+    return processes.stored(whole.body)
 
 
 def _is_load(call: ApiCall) -> bool:

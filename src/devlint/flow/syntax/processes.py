@@ -3,7 +3,7 @@ which device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from devlint.flow.syntax.imports import brought, spelled
 from devlint.flow.syntax.walk import nodes_of
@@ -173,34 +173,42 @@ def takes_current(node: ir.Node, names: Mapping[str, str]) -> str:
     return "" if last == STREAM and node.args else last
 
 
-_DEEPEST = 4
-"""Names that stand for names that stand for names ..."""
+Stored = Mapping[Hashable, Sequence[ir.Expr]]
+"""What is stored under names and attributes, these of whatever object."""
 
 
 def possible(
-    node: ir.Expr, around: ir.Function | None, body: ir.Body, depth: int = 0
+    node: ir.Expr, around: ir.Function | None, stored: Callable[[ir.Function | None], Stored]
 ) -> Iterator[str | None]:
     """The texts that an expression may be, or that it makes a device of, as far as the function
-    around it or the file spells them out; None for what they don't."""
-    match node:
-        case ir.Constant(value=str(text)):
-            yield text
-        case ir.Conditional(body=one, orelse=other):
-            yield from possible(one, around, body, depth)
-            yield from possible(other, around, body, depth)
-        case ir.Attribute(value=owner, attr=attr) if last_name(owner) == "Backend":
-            yield attr
-        case ir.Call(func=ir.Attribute(attr="device"), args=(ir.Argument(value=only),)):
-            yield from possible(only, around, body, depth)
-        case ir.Name() | ir.Attribute() if depth < _DEEPEST:
-            found = _stored(node, around, body)
-            for each, function in found:
-                yield from possible(each, function, body, depth + 1)
-            if not found:
+    around it or the file spells them out; None for what they don't. `stored` gives what a function
+    stores, or the whole file."""
+    seen = set[tuple[Hashable, ir.Function | None]]()
+    waiting = [(node, around)]
+    while waiting:
+        node, function = waiting.pop()
+        match node:
+            case ir.Constant(value=str(text)):
+                yield text
+            case ir.Conditional(body=one, orelse=other):
+                waiting += (one, function), (other, function)
+            case ir.Attribute(value=owner, attr=attr) if last_name(owner) == "Backend":
+                yield attr
+            case ir.Call(func=ir.Attribute(attr="device"), args=(ir.Argument(value=only),)):
+                waiting.append((only, function))
+            case ir.Name() | ir.Attribute():
+                named = key(node)
+                if (named, function) in seen:
+                    continue
+                seen.add((named, function))
+                own = stored(function).get(named, ()) if isinstance(node, ir.Name) else ()
+                found = own or stored(None).get(named, ())
+                waiting += ((each, function if own else None) for each in found)
+                if not found:
+                    yield None
+                yield from _given(node, function)
+            case _:
                 yield None
-            yield from _given(node, around)
-        case _:
-            yield None
 
 
 def _given(node: ir.Expr, around: ir.Function | None) -> Iterator[str | None]:
@@ -209,24 +217,14 @@ def _given(node: ir.Expr, around: ir.Function | None) -> Iterator[str | None]:
         if isinstance(node, ir.Name) and parameter.name == node.id:
             yield None
             if parameter.default is not None:
-                yield from possible(parameter.default, None, ())
+                yield from possible(parameter.default, None, lambda _: {})
 
 
-def _stored(
-    node: ir.Name | ir.Attribute, around: ir.Function | None, body: ir.Body
-) -> list[tuple[ir.Expr, ir.Function | None]]:
-    """What is stored under a name in the function around it, or at the top level of the file where
-    the function stores nothing there; under an attribute, anywhere in the file."""
-    if around is not None and isinstance(node, ir.Name):
-        inside = list(_bound(node, around.body))
-        if inside:
-            return [(value, around) for value in inside]
-    return [(value, None) for value in _bound(node, body)]
-
-
-def _bound(node: ir.Expr, body: ir.Body) -> Iterator[ir.Expr]:
-    """What statements assign to an expression."""
+def stored(body: ir.Body) -> Stored:
+    """What the statements of a body store."""
+    found: dict[Hashable, list[ir.Expr]] = {}
     for each in nodes_of(body):
         if isinstance(each, ir.Assign) and each.value is not None:
-            if any(key(node) == key(target) for target in each.targets):
-                yield each.value
+            for target in each.targets:
+                found.setdefault(key(target), []).append(each.value)
+    return found
