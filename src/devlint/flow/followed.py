@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 from devlint.flow.domain.paths import Ref
@@ -23,8 +23,11 @@ from devlint.flow.frames.steps import UnfinishedError
 from devlint.flow.frames.world import World
 from devlint.flow.guests import Guest
 from devlint.flow.shared import Shared
-from devlint.flow.surroundings import Inquiry, Surroundings, Text, Watch
+from devlint.flow.surroundings import Inquiry, Text, Watch
 from devlint.model.reports import Located
+
+if TYPE_CHECKING:
+    from devlint.project.neighbours import Neighbours
 
 DEEPEST = 8
 """Names that stand for names that stand for names ..."""
@@ -49,7 +52,7 @@ class Followed:
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        surroundings: Neighbours,
         make_world: Callable[[Text, str], World],
     ) -> None:
         self._watch = Watch(surroundings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from devlint.flow.bodies import statements
 from devlint.flow.bodies.classes import mark_mixins
@@ -37,7 +38,7 @@ from devlint.flow.modules.constructed import without_rewritten
 from devlint.flow.modules.stale import settled
 from devlint.flow.operations.batches import without_unproven
 from devlint.flow.project import Project
-from devlint.flow.surroundings import Surroundings, Text, runs_on_host, tests_on_host
+from devlint.flow.surroundings import Text, runs_on_host, tests_on_host
 from devlint.flow.syntax.imports import imported, spelled
 from devlint.flow.syntax.parts import is_private, parts, with_parts
 from devlint.flow.syntax.programs import holds_tests
@@ -47,6 +48,9 @@ from devlint.flow.syntax.walk import inner_statements
 from devlint.model import ir
 from devlint.torchapi.effects import Effect
 from devlint.torchapi.table import Table
+
+if TYPE_CHECKING:
+    from devlint.project.neighbours import Neighbours
 
 _TAKES_TWO = ("_loss", ".cross_entropy", ".matmul", ".mm", ".bmm", ".dot", ".mv", ".outer")
 """How functions end that take two tensors for sure."""
@@ -125,7 +129,7 @@ def _run(world: World, text: Text, default: Device) -> Frame:
 
 
 def new_project(
-    surroundings: Surroundings, table: Table, device_types: frozenset[str] = frozenset()
+    surroundings: Neighbours, table: Table, device_types: frozenset[str] = frozenset()
 ) -> Project:
     """The files around linted ones, of which nothing has been read yet."""
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from devlint.flow.followed import DEEPEST, MOST_CALLERS, Followed
 from devlint.flow.frames.others import Heard, Parameter, Use
 from devlint.flow.frames.world import World
-from devlint.flow.surroundings import Surroundings, Text, gives_host, runs_on_host
+from devlint.flow.surroundings import Text, gives_host, runs_on_host
 from devlint.flow.syntax.imports import imported
 from devlint.flow.syntax.processes import is_on_one_machine, spawned
 from devlint.flow.syntax.walk import bases_named, uncalled
+
+if TYPE_CHECKING:
+    from devlint.project.neighbours import Neighbours
 
 _MOST_IMPORTING = 32
 """Files that are asked who imports them, to tell whether one imports another."""
@@ -25,7 +29,7 @@ class Project(Followed):
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        surroundings: Neighbours,
         make_world: Callable[[Text, str, Project], World],
         hear: Callable[[Text, str, Project], Heard],
     ) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from devlint.flow.domain.values import Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.steps import Steps
 from devlint.flow.syntax.programs import holds_tests, runs, trains, tries_its_own
 from devlint.model import ir
+
+if TYPE_CHECKING:
+    from devlint.project.neighbours import Neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,46 +47,6 @@ def gives_host(text: Text) -> bool:
     return not text.speaks_of_devices and runs(text.module.body)
 
 
-class Surroundings(Protocol):
-    """The files around linted ones."""
-
-    consulted: set[str]
-    """The paths that were asked for since it was set."""
-
-    def begin(self) -> None:
-        """A file is linted: others may have changed since the last one."""
-
-    def absolute(self, importer: str, name: str) -> str | None:
-        """The path of a module that a file imports by its whole name."""
-
-    def relative(self, importer: str, level: int, name: str) -> tuple[str, str] | None:
-        """The dotted name and the path of a module that a file imports by a relative name."""
-
-    def submodule(self, module: str, name: str) -> str | None:
-        """The path of a module in a package, whose path is given."""
-
-    def read(self, path: str) -> Text | None:
-        """What stands in a file."""
-
-    def stamp(self, path: str) -> object:
-        """What changes when a consulted path does."""
-
-    def mentioning(self, path: str, word: str, most: int) -> list[str]:
-        """The files of a file's project in which a word stands, that file among them: the first
-        ones where these are more than `most`, and none in a project of too many bytes."""
-
-    def placing(self, path: str, attr: str, most: int) -> list[str]:
-        """As `mentioning`, the files that seem to bind an attribute of that name, or to move what
-        it is, of another object than `self`."""
-
-    def importing(self, path: str, _: str, most: int) -> list[str]:
-        """As `mentioning`, the other files that seem to import a file."""
-
-    def sets_default(self, path: str) -> str:
-        """How a program that imports a file sets where tensors are made: by a "device", or by the
-        "type" of tensors; "" where none does."""
-
-
 @dataclass(slots=True, eq=False)
 class Inquiry:
     """How something of another file was found out, for all linted files that ask for it: what was
@@ -98,7 +61,7 @@ class Watch:
     """What is consulted of the surroundings, and how it is, from the start of a visit on; and the
     steps that are taken, which are the same whether something was found out before or not."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: Neighbours) -> None:
         self.around = around
         self.known: dict[tuple[File, str], Value | None] | None = None
         """What names stand for that were asked for since one began to watch; None while a file is

@@ -23,7 +23,7 @@ from devlint.flow.bodies.summaries import (
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.values import Value
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.sharing import Sharing
+from devlint.flow.shared import Shared
 
 Run = Callable[[Frame, Call], tuple[Value, Frame, list[Ref]]]
 """Runs a function inside of a call: what it gives, the frame that it ran in, and what it has
@@ -64,7 +64,7 @@ def answer(frame: Frame, call: Call, run: Run) -> Answer:
     return Answer(instantiate(summary, entry, frame, call.terms), by_summary=True)
 
 
-def _shared(frame: Frame, call: Call) -> Sharing | None:
+def _shared(frame: Frame, call: Call) -> Shared | None:
     """What linted files of the project share, where a call leads into another file. While something
     is found out, and for whoever asks why, each runs what it calls."""
     world, file = frame.world, call.closure.file
@@ -75,7 +75,7 @@ def _shared(frame: Frame, call: Call) -> Sharing | None:
     return world.project.shared if world.project.shared.is_open else None
 
 
-def _known(frame: Frame, entry: Entry, shared: Sharing | None) -> Summary | None:
+def _known(frame: Frame, entry: Entry, shared: Shared | None) -> Summary | None:
     """The summary of an earlier call that brought the same: of the linted file, or of any."""
     world, found = frame.world, None
     for key in (entry.key(is_deep=False), entry.key(is_deep=True)):
@@ -88,7 +88,7 @@ def _known(frame: Frame, entry: Entry, shared: Sharing | None) -> Summary | None
 
 
 def _used(
-    frame: Frame, summary: Summary | None, entry: Entry, shared: Sharing | None
+    frame: Frame, summary: Summary | None, entry: Entry, shared: Shared | None
 ) -> Summary | None:
     """A summary if it answers a call, with what was noted when it was found out."""
     if summary is None or not summary.answers(entry) or _leads_back(frame, summary):
@@ -112,7 +112,7 @@ def _leads_back(frame: Frame, summary: Summary) -> bool:
 
 
 def _general(
-    frame: Frame, call: Call, entry: Entry, shared: Sharing | None, run: Run
+    frame: Frame, call: Call, entry: Entry, shared: Shared | None, run: Run
 ) -> Summary | None:
     """The summary of all calls that differ from this one in their constants alone. It is found out
     at the second one, by a run without them: that has to give what the first one has given."""
@@ -135,7 +135,7 @@ def _general(
 
 
 def _find_out(
-    frame: Frame, call: Call, entry: Entry, shared: Sharing | None, run: Run, number: int = 0
+    frame: Frame, call: Call, entry: Entry, shared: Shared | None, run: Run, number: int = 0
 ) -> tuple[Value, Summary | None]:
     """Run a function: what it gives, and the summary of that, if it has one. `number` is that of a
     run without constants."""

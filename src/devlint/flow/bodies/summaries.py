@@ -22,6 +22,7 @@ from devlint.flow.domain.values import Opaque, Value
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.notes import OfFile
+from devlint.flow.surroundings import Inquiry
 from devlint.model import ir
 
 
@@ -29,7 +30,7 @@ from devlint.model import ir
 class Found:
     """How a call of another file's function was found out, and what was noted meanwhile."""
 
-    inquiry: object
+    inquiry: Inquiry
     notes: OfFile
     is_shared: bool
     """It holds for all linted files of the project."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence, Set
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence, Set
+from typing import NamedTuple
 
-from devlint.flow.domain.paths import Ref
-from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import Value
 from devlint.flow.facts import WorkerUse
-from devlint.flow.frames.files import ClassInfo, File
-from devlint.flow.frames.sharing import Sharing
+from devlint.flow.frames.files import ClassInfo
 from devlint.model import ir
 
 Parameter = tuple[str, str, str]
@@ -37,44 +33,3 @@ class Heard(NamedTuple):
     brought: Brought
     passed: Set[Parameter]
     uses: Sequence[Use] = ()
-
-
-class Names(Protocol):
-    """What the names of other files stand for."""
-
-    @property
-    def heap(self) -> Mapping[Ref, Object]:
-        """What they refer to."""
-
-    @property
-    def changing(self) -> Container[Ref]:
-        """Those of them that what runs now changes for good, as the top level of a file does."""
-
-    def object(self, ref: Ref, home: str) -> Object | None:
-        """What one of them refers to, with what other files than `home` put into it."""
-
-    def imported(self, file: File, level: int, name: str) -> str | None:
-        """The dotted name of the module that an import of a file means, if it is followed."""
-
-    def of_star(self, file: File, name: str) -> Value | None:
-        """What a name stands for that a file may have got by `import *`."""
-
-    def value(self, file: File, name: str) -> Value | None:
-        """What a dotted name stands for in a file; None where that isn't known."""
-
-    def may_bind(self, path: str, name: str) -> bool:
-        """Whether a file may bind an attribute of that name from outside of what has it."""
-
-    def may_give(self, path: str, class_name: str, attr: str) -> bool:
-        """Whether another file may give the objects of a class an attribute."""
-
-    def spawned(self, path: str, functions: Iterable[str]) -> Mapping[str, bool]:
-        """The functions of a file for which others start processes, and whether each is given the
-        number of its process."""
-
-    def uses(self, path: str) -> Sequence[Use]:
-        """What in a file may use an accelerator."""
-
-    @property
-    def shared(self) -> Sharing:
-        """What calls of their functions give and do."""

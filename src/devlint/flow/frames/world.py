@@ -21,7 +21,6 @@ from devlint.flow.frames.candidates import Candidates
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import Closure, File
 from devlint.flow.frames.notes import Answers, Callers, Classes, OfFile, Processes
-from devlint.flow.frames.others import Names
 from devlint.flow.frames.record import Record
 from devlint.flow.frames.steps import ENTRIES, NODES, Steps
 from devlint.flow.syntax.walk import descendants
@@ -29,6 +28,7 @@ from devlint.model import ir
 
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame
+    from devlint.flow.project import Project
     from devlint.torchapi.table import Table
 
 
@@ -58,7 +58,7 @@ class World:
     home: File
     """The file that facts are told of."""
     device_types: frozenset[str] = frozenset()
-    project: Names | None = None
+    project: Project | None = None
     """The other files; None where they aren't followed."""
     answers: Answers = field(default_factory=Answers)
     classes: Classes = field(default_factory=Classes)
