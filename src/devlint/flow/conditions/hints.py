@@ -25,13 +25,11 @@ _EQUALITIES = ("==", "!=", "is", "is not", "in", "not in")
 
 def by_name(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
     """What the words of a condition say; worked out once for each."""
-    hints = frame.file.hints
-    if (node, holds) not in hints:
-        hints[node, holds] = _hint(frame, node, holds)
-    return hints[node, holds]
+    return frame.file.once(_hint, (node, holds), frame)
 
 
-def _hint(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
+def _hint(asked: tuple[ir.Expr, bool], frame: Frame) -> Settled:
+    node, holds = asked
     if not any(map(is_about_devices, words(node))):
         return ()
     if isinstance(node, ir.Compare) and node.op in ("<", "<="):
@@ -47,8 +45,8 @@ def _hint(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
         negative = asks_for_host(identity(called(node)))
         if chooses_host(identity(node), holds):
             return (DEVICE_ASKED, holds), (HOST_CHOSEN, True)
-    asked = ((DEVICE_ASKED, holds),)
-    return (*asked, (ACCELERATOR_CHOSEN, True)) if holds is not negative else asked
+    told = ((DEVICE_ASKED, holds),)
+    return (*told, (ACCELERATOR_CHOSEN, True)) if holds is not negative else told
 
 
 def is_one_of(frame: Frame, node: ir.Expr, values: tuple[object, ...]) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Collection
 
 from devlint.flow.conditions.cuda_proofs import counted, counts_devices, of_count, proves_cuda
 from devlint.flow.conditions.hints import by_name, is_one_of
@@ -132,7 +131,7 @@ def key_of(frame: Frame, node: ir.Expr) -> Literal | None:
         case ir.Call(func=func):
             name = dotted(frame, func)
             if name in ("builtins.isinstance", "torch.is_tensor"):
-                return _remembered(frame, node, _asked_type)
+                return frame.file.once(_asked_type, node, frame)
             asks = name.endswith(".is_available") or f"{name}()" in OF_PROCESSES
             return (f"{name}()", True) if asks else None
         case ir.Attribute() if (stored := condition(frame, node)) is not None and stored.key:
@@ -159,22 +158,12 @@ def key_of(frame: Frame, node: ir.Expr) -> Literal | None:
                 return absent + IS_NONE, op == "is"
         case ir.Compare(op=">", left=left, right=ir.Constant(value=0)) if _is_truth(frame, left):
             return key_of(frame, left)
-    key = _remembered(frame, node, _words)
+    key = frame.file.once(_words, node, frame)
     if key is None and (paths := paths_in(frame, node)):
-        key = _words(frame, spelled_out(node, paths), paths.values())
+        key = _words(spelled_out(node, paths), frame, paths.values())
     if key is not None and _found_out(frame, node):
         return local_name(frame, key[0]), key[1]
     return key
-
-
-def _remembered(
-    frame: Frame, node: ir.Expr, look: Callable[[Frame, Any], Literal | None]
-) -> Literal | None:
-    """What a look at the words of a condition gives; worked out once for each."""
-    words = frame.file.words
-    if node not in words:
-        words[node] = look(frame, node)
-    return words[node]
 
 
 def parting(frame: Frame, node: ir.Expr) -> Literal | None:
@@ -183,7 +172,7 @@ def parting(frame: Frame, node: ir.Expr) -> Literal | None:
     return key_of(frame, node) or host_key(frame, node)
 
 
-def _words(frame: Frame, node: ir.Expr, paths: Collection[str] = ()) -> Literal | None:
+def _words(node: ir.Expr, frame: Frame, paths: Collection[str] = ()) -> Literal | None:
     """The key of a condition as it is written, where that means the same at each look at it; with
     `paths`, which do, in the place of names."""
     if not _is_stable(frame, node, paths):
@@ -215,7 +204,7 @@ def _is_truth(frame: Frame, node: ir.Expr) -> bool:
     return value is not None and (value.kind is Kind.BOOL or isinstance(value.data, Condition))
 
 
-def _asked_type(frame: Frame, node: ir.Call) -> Literal | None:
+def _asked_type(node: ir.Call, frame: Frame) -> Literal | None:
     """The key of a test whether an argument is a tensor, or something of which one may be made."""
     subject = node.args[0].value if node.args else node
     text = ir.render(node, 200)

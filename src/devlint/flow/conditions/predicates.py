@@ -37,12 +37,13 @@ def meaning(frame: Frame, node: ir.Expr) -> ir.Expr:
         return node
     if is_call is (attr in method[0].properties) or len(method[1].params) != 1:
         return node
-    meanings, key = frame.file.meanings, (node, method[1])
-    if key not in meanings:
-        returned = _returned(method[1])
-        own = first_parameter(method[1])
-        meanings[key] = node if returned is None else _renamed(returned, own, this.id)
-    return meanings[key]
+    return frame.file.once(_of_method, (node, method[1]), this.id)
+
+
+def _of_method(asked: tuple[ir.Expr, ir.Function], name: str) -> ir.Expr:
+    node, method = asked
+    returned = _returned(method)
+    return node if returned is None else _renamed(returned, first_parameter(method), name)
 
 
 def _of_function(frame: Frame, node: ir.Call, name: str) -> ir.Expr:
@@ -53,13 +54,15 @@ def _of_function(frame: Frame, node: ir.Call, name: str) -> ir.Expr:
         return node
     if function.params or function.decorators or function.is_async:
         return node
-    meanings, key = frame.file.meanings, (node, function)
-    if key not in meanings:
-        returned = _returned(function)
-        inside = () if returned is None else tuple(descendants(returned))
-        asks = [dotted(frame, each.func) for each in inside if isinstance(each, ir.Call)]
-        meanings[key] = returned if returned is not None and asks and all(asks) else node
-    return meanings[key]
+    returned = frame.file.once(_asked_of_libraries, function, frame)
+    return node if returned is None else returned
+
+
+def _asked_of_libraries(function: ir.Function, frame: Frame) -> ir.Expr | None:
+    returned = _returned(function)
+    inside = () if returned is None else tuple(descendants(returned))
+    asks = [dotted(frame, each.func) for each in inside if isinstance(each, ir.Call)]
+    return returned if asks and all(asks) else None
 
 
 def _returned(function: ir.Function) -> ir.Expr | None:

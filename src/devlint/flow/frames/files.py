@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from devlint.flow.domain.keys import Literal, Settled
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import Guard, Role
 from devlint.flow.syntax.seen import Scan
@@ -22,7 +21,6 @@ OWN_MOVES = ("to", "cuda", "cpu", "_apply")
 """The methods by which torch moves a module."""
 
 
-_Of = TypeVar("_Of", bound=Hashable)
 _Found = TypeVar("_Found")
 
 
@@ -34,10 +32,10 @@ class Remembering:
         default_factory=dict, kw_only=True
     )
 
-    def once(self, look: Callable[[_Of], _Found], of: _Of) -> _Found:
-        """What a look at something finds, which isn't taken a second time."""
+    def once(self, look: Callable[..., _Found], of: Hashable, *given: object) -> _Found:
+        """What a look at something finds, which isn't taken again, whatever else it is given."""
         if (look, of) not in self.found:
-            self.found[look, of] = look(of)
+            self.found[look, of] = look(of, *given)
         found: _Found = self.found[look, of]
         return found
 
@@ -252,12 +250,6 @@ class File(Remembering):
     """The functions that pytest runs for the parameters of tests, by their names."""
     nn: str = ""
     """The name by which it reaches torch.nn."""
-    hints: dict[tuple[ir.Expr, bool], Settled] = field(default_factory=dict)
-    words: dict[ir.Expr, Literal | None] = field(default_factory=dict)
-    """What the words of a condition say, and the key that they give, or that of a question for a
-    type."""
-    meanings: dict[tuple[ir.Expr, ir.Function], ir.Expr] = field(default_factory=dict)
-    """What an expression stands for that asks a method for a condition."""
 
     @property
     def names(self) -> dict[str, Value]:
