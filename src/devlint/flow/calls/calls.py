@@ -147,8 +147,6 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING
     if isinstance(data, Partial):
         return applied.complete(frame, node, data, args)
-    if isinstance(data, fields.Fields):
-        return fields.make(frame, node, data, args)
     if kind is Kind.UNKNOWN:
         wrapper = wrapping.of_unseen(frame, node, func, args)
         if wrapper is not NOTHING:

@@ -3,14 +3,14 @@ library, and plain namespaces."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.contents import ITEMS
 from devlint.flow.frames.fields import declared, is_written
-from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
@@ -64,15 +64,8 @@ def namespace(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
     return Value(Kind.INSTANCE, data=frame.allocate(node, found))
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The names that `collections.namedtuple` is given."""
-
-    names: tuple[str, ...]
-
-
-def named_tuple(frame: Frame, args: Arguments) -> Value:
-    """`namedtuple("Batch", "images labels")`: a class of tuples."""
+def named_tuple(frame: Frame, node: ir.Call, args: Arguments) -> Value:
+    """`namedtuple("Batch", "images labels")`: a class as `class Batch(NamedTuple)` is."""
     given = args.find((1, "field_names"))
     found = None if given is None else frame.object(given[1])
     if given is None or set(args.keywords()) - {"typename", "field_names"}:
@@ -83,19 +76,15 @@ def named_tuple(frame: Frame, args: Arguments) -> Value:
     elif found is not None and found.items is not None:
         names = tuple(item.data for item in found.items)
     spelled = tuple(name for name in names if isinstance(name, str))
-    known = names and len(spelled) == len(names)
-    return Value(Kind.UNKNOWN, data=Fields(spelled)) if known else NOTHING
-
-
-def make(frame: Frame, node: ir.Call, fields: Fields, args: Arguments) -> Value:
-    """`Batch(images, labels=labels)`"""
-    given = _given(frame, fields.names, args)
-    items = None if given is None else _in_order(fields.names, given)
-    if items is None:
+    if not names or len(spelled) < len(names):
         return NOTHING
-    entries = dict(zip(fields.names, items, strict=True))
-    found = Object(items=items, entries=entries, source="collections.namedtuple")
-    return Value(Kind.INSTANCE, data=frame.allocate(node, found))
+    return Value(Kind.CLASS, data=frame.file.once(_class_of, (node, spelled), frame.file))
+
+
+def _class_of(made: tuple[ir.Call, tuple[str, ...]], file: File) -> ClassInfo:
+    node, names = made
+    body = tuple(ir.Assign((ir.Name(name),), None, node) for name in names)
+    return ClassInfo(ir.Class("namedtuple", (), body), file, ("typing.NamedTuple",))
 
 
 def replaced(frame: Frame, node: ir.Call, base: Value, args: Arguments) -> Value:
@@ -108,18 +97,16 @@ def replaced(frame: Frame, node: ir.Call, base: Value, args: Arguments) -> Value
     items = None
     if found.items is not None and isinstance(found.source, ClassInfo):
         items = _in_order(tuple(name for name, _ in declared(found.source)), entries)
-    elif found.items is not None:
-        items = tuple(entries.values()) if len(entries) == len(found.items) else None
     made = replace(found, items=items, entries=entries)
     return base.but(data=frame.allocate(node, made), trait=None)
 
 
 def _has_fields(found: Object) -> bool:
     """Whether all that an object holds is what its constructor was given."""
-    if isinstance(found.source, ClassInfo):
-        own = found.source.method("__init__") or found.source.method("__post_init__")
-        return own is None and is_written(found.source)
-    return found.source == "collections.namedtuple"
+    info = found.source
+    if not isinstance(info, ClassInfo) or not is_written(info):
+        return False
+    return info.method("__init__") is None and info.method("__post_init__") is None
 
 
 def _given(frame: Frame, names: tuple[str, ...], args: Arguments) -> dict[str, Value] | None:

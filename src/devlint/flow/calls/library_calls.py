@@ -48,7 +48,7 @@ def call_library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Val
     if name in NAMESPACES:
         return fields.namespace(frame, node, name, args)
     if name == "collections.namedtuple":
-        return fields.named_tuple(frame, args)
+        return fields.named_tuple(frame, node, args)
     if name in fields.COPIES and args.positional():
         return fields.replaced(frame, node, args.positional()[0][1], args)
     if name in EXITS:
