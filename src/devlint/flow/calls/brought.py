@@ -23,11 +23,11 @@ from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
 from devlint.flow.facts import Role
-from devlint.flow.frames.arguments import Arguments, by_parameter
+from devlint.flow.frames.arguments import Taken
 from devlint.flow.frames.contents import contents
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.noted import note_handing, place_given
+from devlint.flow.frames.noted import place_given
 from devlint.flow.frames.others import RECEIVER, Parameter
 from devlint.flow.modules.asked import kept_arguments
 from devlint.flow.syntax.passing import is_sent_after
@@ -35,20 +35,16 @@ from devlint.model import ir
 from devlint.model.trees import last_name
 
 
-def note_brought(
-    frame: Frame, node: ir.Call, closure: Closure, args: Arguments, has_receiver: bool
-) -> None:
+def note_brought(frame: Frame, node: ir.Call, closure: Closure, taken: list[Taken]) -> None:
     """Remember which arguments of a function this call brings to the host (`scores.cpu()`), or
     leaves there (`torch.from_numpy(rows)`)."""
-    function, listens = closure.node, frame.world.callers.listens
-    note_handing(frame, closure, args, has_receiver)
-    if not isinstance(function, ir.Function):
+    listens = frame.world.callers.listens
+    if not isinstance(closure.node, ir.Function):
         return
     if closure.file is not frame.world.home and not listens:
         return
     earnest = listens and not is_trial(frame)
-    given = by_parameter(function, args, has_receiver)
-    for (argument, _), (name, value) in zip(args.all, given, strict=True):
+    for name, argument, value in taken:
         inside = [each for each in contents(frame, value) if each is value or each.kind in TENSORS]
         away = (each for each in inside if may_be_accelerator(frame.place(each)))
         value = next(away, inside[0] if inside else value)

@@ -14,7 +14,7 @@ from devlint.flow.domain.lattice import CPU, UNKNOWN, left_out, may_be_accelerat
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import NAMED, NOTHING, Kind, Value
 from devlint.flow.facts import Guard, Role
-from devlint.flow.frames.arguments import Arguments, by_parameter
+from devlint.flow.frames.arguments import Arguments, Taken
 from devlint.flow.frames.files import Closure, is_inner
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.parts import is_private
@@ -37,7 +37,7 @@ def calls_tell(closure: Closure) -> bool:
     return is_private(closure.name)
 
 
-def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
+def remember_call(frame: Frame, closure: Closure, args: Arguments, taken: list[Taken]) -> None:
     """Remember what a call tells of a function: which arguments may be on an accelerator, what it
     sets, and whether an accelerator was asked for."""
     function = closure.node
@@ -54,9 +54,9 @@ def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver:
     if little:
         return
     open_so_far = frame.world.callers.given.setdefault(function, {})
-    _remember_settings(frame, function, args, has_receiver)
+    _remember_settings(frame, function, args, taken)
     hidden = {parameter.name for parameter in function.params} if args.unpacked else set()
-    for name, value in by_parameter(function, args, has_receiver):
+    for name, _, value in taken:
         may_be = _may_be_accelerator(frame, value)
         if own and plain and value.kind is Kind.UNKNOWN:
             may_be = False  # nobody in sight gives it a tensor of an accelerator
@@ -101,15 +101,11 @@ def is_trial(frame: Frame) -> bool:
 
 
 def _remember_settings(
-    frame: Frame, function: ir.Function, args: Arguments, has_receiver: bool
+    frame: Frame, function: ir.Function, args: Arguments, taken: list[Taken]
 ) -> None:
     """Remember which parameters a call sets to `True`, to `False` or to the host, or leaves at
     it."""
-    taken = by_parameter(function, args, has_receiver)
-    given = {
-        name: (argument.value, value)
-        for (argument, _), (name, value) in zip(args.all, taken, strict=True)
-    }
+    given = {name: (argument.value, value) for name, argument, value in taken}
     settings = frame.world.callers.settings.setdefault(function, {})
     for parameter in function.params:
         told = None if args.unpacked else _setting(frame, parameter, given.get(parameter.name))

@@ -19,10 +19,11 @@ from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, NONE, NOTHING, Kind, Value
 from devlint.flow.effects.sending import note_handed
-from devlint.flow.frames.arguments import Arguments, by_parameter, fits
+from devlint.flow.frames.arguments import Arguments, Taken, by_parameter, fits
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
+from devlint.flow.frames.noted import note_handing
 from devlint.flow.modules.placement import give_away
 from devlint.flow.operations.yielded import part_of_batch, part_of_encoding
 from devlint.flow.syntax.walk import filled, is_static
@@ -37,11 +38,13 @@ def call_function(
     """Run a function of the file here, with these arguments."""
     receiver = None if is_static(closure.node) else receiver
     has_receiver = receiver is not None
-    remember_call(frame, closure, args, has_receiver)
-    note_brought(frame, node, closure, args, has_receiver)
+    taken = by_parameter(closure.node, args, has_receiver)
+    remember_call(frame, closure, args, taken)
+    note_handing(frame, closure, taken)
+    note_brought(frame, node, closure, taken)
     if receiver is not None:
         note_receiver(frame, closure, receiver)
-    note_handed(frame, closure, args, has_receiver)
+    note_handed(frame, closure, taken)
     if refuses(frame, closure, args, receiver):
         note_missing(frame, node, closure, args, has_receiver)
         return REFUSED
@@ -70,7 +73,7 @@ def call_function(
             unpacked = by_key.get(parameter.name, each if asked else own)
             keywords.setdefault(parameter.name, unpacked)
     value = frame.world.invoke(frame, node, closure, positional, keywords)
-    _forget_filled(frame, closure, args, has_receiver)
+    _forget_filled(frame, closure, taken)
     if closure.file is not frame.file and not frame.is_guest:
         value = _from_elsewhere(node, value, [*positional, *keywords.values()])
     if frame.tells and not open_ended:
@@ -81,17 +84,12 @@ def call_function(
     return value
 
 
-def _forget_filled(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
+def _forget_filled(frame: Frame, closure: Closure, taken: list[Taken]) -> None:
     """Forget what batches held that a function has put something else into."""
-    function = closure.node
-    batches = [value.kind is Kind.BATCH for _, value in args.all]
-    if not isinstance(function, ir.Function) or not any(batches):
-        return
-    names = closure.file.once(filled, function.body)
-    taken = by_parameter(function, args, has_receiver)
-    for (argument, _), (name, value) in zip(args.all, taken, strict=True):
-        if value.kind is Kind.BATCH and name in names and isinstance(argument.value, ir.Name):
-            frame.state.env[argument.value.id] = NOTHING
+    for name, argument, value in taken if isinstance(closure.node, ir.Function) else ():
+        if value.kind is Kind.BATCH and isinstance(argument.value, ir.Name):
+            if name in closure.file.once(filled, closure.node.body):
+                frame.state.env[argument.value.id] = NOTHING
 
 
 def call_method(

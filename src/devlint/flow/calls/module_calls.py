@@ -69,8 +69,7 @@ def _after_fields(frame: Frame, node: ir.Call, info: ClassInfo, made: Value) -> 
 def _note_passed(frame: Frame, info: ClassInfo, init: Closure, args: Arguments) -> None:
     """Which parameters the file has something to pass for, besides parameters of its own."""
     assert isinstance(init.node, ir.Function)
-    taken = by_parameter(init.node, args, has_receiver=True)
-    for (argument, _), (name, value) in zip(args.all, taken, strict=True):
+    for name, argument, value in by_parameter(init.node, args, has_receiver=True):
         if value.kind is not Kind.NONE and not frame.is_parameter(argument.value):
             names = [each.name for each in init.node.params] if argument.star else [name]
             passed = frame.world.of_file.passed
@@ -131,7 +130,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     if method is not None and refuses(frame, method, args, value):
         return REFUSED
     if method is not None:
-        note_handing(frame, method, args, has_receiver=True)
+        note_handing(frame, method, by_parameter(method.node, args, has_receiver=True))
         note_receiver(frame, method, value)
     wrappers = [each for each in objects if _hands_to_wrapper(frame, each, _DEEPEST)]
     self_moving = 0 < len(objects) == len(wrappers) or (info is None and is_given_device(args))

@@ -112,7 +112,7 @@ def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -
     if not frame.state.known.get(asked) or args.keyword(own.name) is not None:
         return
     here = frame.look_up(own.name) or NOTHING
-    given = dict(by_parameter(function, args, has_receiver=True))
+    given = {name for name, _, _ in by_parameter(function, args, has_receiver=True)}
     left_out = here.kind is not Kind.NONE and own.name not in given
     if left_out and not any(mentions(a, own.name) for a, _ in args.all):
         record(frame, own, node, Ignored.DROPPED, callee=func.attr)

@@ -13,7 +13,7 @@ from devlint.flow.domain.lattice import (
 )
 from devlint.flow.domain.paths import identity
 from devlint.flow.domain.values import TENSORS, Origin, Value
-from devlint.flow.frames.arguments import Arguments, by_parameter
+from devlint.flow.frames.arguments import Taken
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.noted import note_argument
@@ -45,14 +45,14 @@ def _put_together(node: ir.Expr) -> tuple[ir.Expr, ...]:
     return (node,)
 
 
-def note_handed(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
+def note_handed(frame: Frame, closure: Closure, taken: list[Taken]) -> None:
     """Remember arguments that the running function gives to one that moves them, alone or in a
     list or dict."""
     function = closure.node
     if not isinstance(function, ir.Function) or frame.is_guest or frame.has_part(closure):
         return
     moved = closure.file.scan(function).moved
-    for name, value in by_parameter(function, args, has_receiver) if moved else ():
+    for name, _, value in taken:
         if name in moved:
             found = frame.object(value)
             inside = value if found is None else found.elements()

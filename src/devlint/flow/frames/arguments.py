@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from devlint.flow.domain.values import NOTHING, Kind, Value
@@ -108,14 +108,18 @@ def entry_of(node: ir.Expr, name: str) -> ir.Expr:
     return node
 
 
+Taken = tuple[str, ir.Argument, Value]
+"""An argument and its value, with the name of the parameter that takes it; "" where none is known
+to."""
+
+
 def by_parameter(
-    function: ir.Function, args: Arguments, has_receiver: bool
-) -> Iterator[tuple[str, Value]]:
-    """The values of the arguments of a call, each with the name of the parameter that takes it; ""
-    where none is known to."""
+    function: ir.Function | ir.Lambda, args: Arguments, has_receiver: bool
+) -> list[Taken]:
+    """The arguments of a call by the parameters that take them."""
     written = (argument for argument, _ in args.all)
     taken = walk.by_parameter(function.params[has_receiver:], written)
-    return ((name, value) for (name, _), (_, value) in zip(taken, args.all, strict=True))
+    return [(name, each, value) for (name, each), (_, value) in zip(taken, args.all, strict=True)]
 
 
 def omitted(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument, only_host
 from devlint.flow.domain.paths import Path, place_of_path
 from devlint.flow.domain.values import Kind, Origin, Value
-from devlint.flow.frames.arguments import Arguments, Given, by_parameter
+from devlint.flow.frames.arguments import Given, Taken
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
@@ -31,12 +31,11 @@ def note_beside_host(frame: Frame, arguments: Iterable[Given]) -> None:
                 note_argument(frame, frame.world.callers.beside_host, place)
 
 
-def note_handing(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
+def note_handing(frame: Frame, closure: Closure, taken: list[Taken]) -> None:
     """Note what a call in the file gives to each parameter of one of its functions."""
-    function = closure.node
-    if not isinstance(function, ir.Function) or closure.file is not frame.world.home:
+    if not isinstance(closure.node, ir.Function) or closure.file is not frame.world.home:
         return
-    for name, value in by_parameter(function, args, has_receiver):
+    for name, _, value in taken:
         place = place_given(value)
         key = place.key if is_place_of_argument(place) and not frame.is_followed else ""
         handed = frame.world.callers.handed
