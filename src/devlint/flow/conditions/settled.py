@@ -20,7 +20,7 @@ from devlint.flow.domain.lattice import UNKNOWN, Guarded, Known
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import NOTHING, PROVED, Kind, Value
 from devlint.flow.frames.fields import NAMESPACES
-from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo, File
+from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import names_assigned, nodes_of
 from devlint.model import ir
@@ -140,7 +140,7 @@ def _is_never_changed(frame: Frame, this: Value, name: str) -> bool:
     info, project = frame.class_of(this), frame.world.project
     if info is None or project is None or this.trait is not Trait.SELF:
         return False
-    if info.is_open or name in frame.world.of_file.written or _is_stored_later(info, name):
+    if info.is_open or name in frame.world.of_file.written or name in info.stored_later():
         return False
     return not project.may_give(info.file.path, info.node.name, name)
 
@@ -225,16 +225,8 @@ def _kept(frame: Frame, node: ir.Attribute) -> Value | None:
     if found is None or node.attr not in found.entries or node.attr in frame.world.of_file.written:
         return None
     if isinstance(found.source, ClassInfo):
-        return None if _is_stored_later(found.source, node.attr) else found.entries[node.attr]
+        return None if node.attr in found.source.stored_later() else found.entries[node.attr]
     return found.entries[node.attr] if found.source in NAMESPACES else None
-
-
-def _is_stored_later(info: ClassInfo, name: str) -> bool:
-    """Whether another method of a class stores an attribute than its constructors."""
-    return any(
-        method.name not in CONSTRUCTORS and name in each.file.scan(method).self_stores
-        for each, method in info.all_methods()
-    )
 
 
 def _start_of_string(frame: Frame, node: ir.Expr) -> bool | None:
