@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from devlint.flow.bodies import statements
@@ -44,7 +44,7 @@ from devlint.flow.syntax.parts import is_private, parts, with_parts
 from devlint.flow.syntax.programs import holds_tests
 from devlint.flow.syntax.scan import scan
 from devlint.flow.syntax.seen import Scan
-from devlint.flow.syntax.walk import inner_statements
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.torchapi.effects import Effect
 from devlint.torchapi.table import Table
@@ -92,24 +92,29 @@ def interpret(
         *shared(top),
         *(world.processes.wraps if sends_from_accelerators_only(world) else ()),
     ]
+    if record is not None:
+        record.hear(world.home.body, world.callers.given)
     _let_go(world)
     return facts
 
 
-def _sieved(world: World) -> Iterator[Fact]:
+def _sieved(world: World) -> list[Fact]:
     """What was written down, without what the file as a whole leaves no reason to report."""
-    seen = list(without_rewritten(world, [*world.facts, *world.told_by_calls]))
-    known = list(without_host_functions(world, seen))
-    moved = list(without_made_up_modules(world, known))
-    proved = list(without_unproven(world, moved))
-    first = list(first_of_each(proved))
-    if world.record is not None:
-        world.record.hear(world.home.body, world.callers.given)
-        world.record.lost(seen, known, "calls-from-host")
-        world.record.lost(known, moved, "made-up-for-tests")
-        world.record.lost(moved, proved, "unproven-part-of-batch")
-        world.record.lost(proved, first, "first-of-its-cause")
-    return iter(first)
+    facts = list(without_rewritten(world, [*world.facts, *world.told_by_calls]))
+    for name, sieve in _SIEVES.items():
+        left = list(sieve(world, facts))
+        if world.record is not None:
+            world.record.lost(facts, left, name)
+        facts = left
+    return facts
+
+
+_SIEVES: Mapping[str, Callable[[World, list[Fact]], Iterable[Fact]]] = {
+    "calls-from-host": without_host_functions,
+    "made-up-for-tests": without_made_up_modules,
+    "unproven-part-of-batch": without_unproven,
+    "first-of-its-cause": lambda _, facts: first_of_each(facts),
+}
 
 
 def _run(world: World, text: Text, default: Device) -> Frame:
@@ -183,7 +188,8 @@ def _describe(text: Text, path: str, table: Table) -> File:
             found = scans[function] = with_parts(scans[function], function, own, scan_once)
         return found
 
-    rebound = frozenset(_rebound(text.module.body))
+    scopes = (node for node in nodes_of(text.module.body) if isinstance(node, ir.Scope))
+    rebound = frozenset(name for node in scopes for name in node.names)
     placed = any(map(places_batches, aliases.values()))
     body, speaks = text.module.body, text.speaks_of_devices
     role = Role.TEST if holds_tests(body) else Role.PLAIN
@@ -267,14 +273,3 @@ def _let_go(world: World) -> None:
     world.pending.clear()
     for kept in (world.answers.summaries, world.answers.forms, world.answers.general):
         kept.clear()
-
-
-def _rebound(body: ir.Body) -> Iterator[str]:
-    """The names that functions of the file declare `global` or `nonlocal`."""
-    for statement in body:
-        if isinstance(statement, ir.Scope):
-            yield from statement.names
-        elif isinstance(statement, (ir.Function, ir.Class)):
-            yield from _rebound(statement.body)
-        else:
-            yield from _rebound(tuple(inner_statements(statement)))

@@ -253,8 +253,6 @@ def _call_method(
         if kind is Kind.UNKNOWN and attr not in _OF_SCALERS:
             give_away(frame, (given for _, given in args.all))
         frame.state.wait()
-        if kind is Kind.MODULE and attr in SAME_MODULE:
-            return base
         found = unknown_calls.of_part(frame, node, func, args) if own else NOTHING
         called = func.value if attr == "forward" else func
         return unknown_calls.called(frame, node, called, args) if found is NOTHING else found
