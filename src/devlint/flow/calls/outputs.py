@@ -8,22 +8,21 @@ from functools import reduce
 from devlint.flow.calls.contracts import alone_with, forward_of
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, THE_MODULE
-from devlint.flow.domain.paths import path_value
+from devlint.flow.domain.paths import Path, path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.notes import Parts, Returned
+from devlint.flow.frames.notes import Returned
 from devlint.flow.modules.placement import place_module
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
-from devlint.model.trees import dotted_name
 
 _READ_BACK = Value(Kind.UNKNOWN, origin=Origin.MOVED)
 """What may have been brought to the host: nothing is known of it."""
-_NO_TENSORS = (Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NDARRAY)
+_NO_TENSORS = (Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NDARRAY, Kind.NONE)
 
 
 def of_forward(frame: Frame, node: ir.Call, there: Value, module: Value) -> Value:
@@ -47,10 +46,7 @@ def _told(frame: Frame, module: Value, found: Object) -> Returned:
     method = forward_of(found)
     if method is None:
         return None
-    returned = _returned(frame, module, method)
-    if isinstance(returned, (Value, Mapping)):
-        return returned
-    return _beside(returned, _settings(method, found)) or None
+    return _returned(frame, module, method)
 
 
 def _either(a: Returned, b: Returned) -> Returned:
@@ -65,13 +61,6 @@ def _either(a: Returned, b: Returned) -> Returned:
 
 def _one(a: Value | None, b: Value | None) -> Value | None:
     return a if a == b else _READ_BACK
-
-
-def _beside(parts: Parts | None, others: Parts | None) -> Parts:
-    """What is known of several things, or else of the same by other means."""
-    if parts is None or others is None or len(parts) != len(others):
-        return parts or others or ()
-    return tuple(a if a is not None else b for a, b in zip(parts, others, strict=True))
 
 
 def _returned(frame: Frame, module: Value, method: tuple[ClassInfo, ir.Function]) -> Returned:
@@ -104,11 +93,11 @@ def _together(ended: Frame, unknown: Value | None) -> Returned:
         state = ended.returns[0][1]
         row = state.heap.get(values[0].data)
         if row is not None and row.items == () and row.entries:
-            return {name: _known(each, state, unknown) for name, each in row.entries.items()}
+            return {n: _known(ended, each, state, unknown) for n, each in row.entries.items()}
     if any(value.kind is not Kind.TUPLE for value in values):
-        return _common([_known(*each, unknown) for each in ended.returns])
+        return _common([_known(ended, *each, unknown) for each in ended.returns])
     rows = [
-        [_known(item, state, unknown) for item in held.items]
+        [_known(ended, item, state, unknown) for item in held.items]
         for value, state in ended.returns
         if (held := state.heap.get(value.data)) is not None and held.items
     ]
@@ -122,10 +111,12 @@ def _common(values: Sequence[Value | None]) -> Value | None:
     return join_all(known) if len(known) == len(values) else None
 
 
-def _known(value: Value, state: State, unknown: Value | None) -> Value | None:
+def _known(frame: Frame, value: Value, state: State, unknown: Value | None) -> Value | None:
     if value.kind in _NO_TENSORS:
         return Value(value.kind)
     if value.kind is Kind.UNKNOWN:
+        if isinstance(value.data, Path) and value.data.root == first_parameter(frame.function):
+            return NOTHING  # what the module was set up with
         return value if value == _READ_BACK else unknown
     if value.kind is Kind.DISTRIBUTION and state.simplify(value.device) == THE_MODULE:
         return Value(Kind.DISTRIBUTION, THE_MODULE, scalar=value.scalar)
@@ -141,28 +132,3 @@ def _part(node: ir.Call, there: Value, part: Value | None) -> Value:
     if part.kind is Kind.DISTRIBUTION:  # where the module is
         return there.but(kind=part.kind, scalar=part.scalar, trait=None, data=None)
     return part.step(Sort.RETURN, node) if part.kind is Kind.TENSOR else part
-
-
-def _settings(method: tuple[ClassInfo, ir.Function], held: Object) -> Parts | None:
-    """Which of the things that a method returns are what its object was set up with
-    (`return y, self.config.rate`): they may be anything."""
-    owner, function = method
-    returned = owner.file.scan(function).returned
-    rows = [each.items for each in returned if isinstance(each, ir.Display)]
-    if not rows or len({len(row) for row in rows}) > 1 or len(rows) < len(returned):
-        return None
-    this = first_parameter(function)
-    parts = tuple(
-        NOTHING if all(_is_setting(each, this, held) for each in part) else None
-        for part in zip(*rows, strict=True)
-    )
-    return parts if any(part is not None for part in parts) else None
-
-
-def _is_setting(node: ir.Expr, this: str, held: Object) -> bool:
-    """Whether it is a constant, or of what its object keeps besides modules and tensors."""
-    if isinstance(node, ir.Constant):
-        return True
-    owner, *attributes = dotted_name(node).split(".")
-    known = held.entries.get(attributes[0]) if attributes and owner == this else None
-    return known is not None and known.kind not in (Kind.MODULE, *TENSORS)
