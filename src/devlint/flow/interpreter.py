@@ -255,7 +255,6 @@ class _Waiting:
 
 def _may_call(closure: Closure) -> set[str]:
     """The names of functions that a function may call, but for its own."""
-    assert isinstance(closure.node, ir.Function)
     scan = closure.file.scan(closure.node)
     return (scan.called | scan.given) - {closure.name}
 

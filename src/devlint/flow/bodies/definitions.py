@@ -55,10 +55,9 @@ def _decorate(frame: Frame, node: ir.Function | ir.Class) -> list[Given]:
     return found
 
 
-def run_defaults(frame: Frame, node: ir.Function | ir.Lambda) -> None:
+def run_defaults(frame: Frame, node: ir.Function) -> None:
     """Evaluate the defaults of a function where it stands."""
-    decorators = node.decorators if isinstance(node, ir.Function) else ()
-    before, around = frame.guard, guard_of(frame, frame.guard, decorators)
+    before, around = frame.guard, guard_of(frame, frame.guard, node.decorators)
     for parameter in node.params:
         if parameter.default is None:
             continue

@@ -134,7 +134,7 @@ _TELLING = frozenset(("__init__", "reset_parameters"))
 """Functions that say, wherever they are in the chain of calls, what becomes of what is made."""
 
 
-def _mentioned(function: ir.Function | ir.Lambda) -> tuple[str, ...]:
+def _mentioned(function: ir.Function) -> tuple[str, ...]:
     """The names that a function mentions, but for its parameters."""
     return tuple(sorted(set(names_in(function)) - {each.name for each in function.params}))
 

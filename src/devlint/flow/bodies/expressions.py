@@ -203,9 +203,10 @@ _CHOSEN = "<chosen>"
 
 
 def _lambda(frame: Frame, node: ir.Lambda) -> Value:
-    run_defaults(frame, node)
+    function = frame.file.once(_as_function, node)
+    run_defaults(frame, function)
     qualname = f"{frame.qualname}.<lambda>".lstrip(".")
-    closure = Closure(node, frame.file, frame.inner(), frame.owner, qualname)
+    closure = Closure(function, frame.file, frame.inner(), frame.owner, qualname)
     if frame.tells:  # once on its own, as functions are
         outside, frame.state = frame.state, frame.fork()
         for parameter in node.params:
@@ -213,6 +214,12 @@ def _lambda(frame: Frame, node: ir.Lambda) -> Value:
         evaluate(frame, node.body)
         frame.state = outside
     return Value(Kind.FUNCTION, data=closure)
+
+
+def _as_function(node: ir.Lambda) -> ir.Function:
+    """A lambda is a function that returns."""
+    body = (ir.Return(node.body, node.origin),)
+    return ir.Function("<lambda>", node.params, body, origin=node.origin)
 
 
 def _walrus(frame: Frame, node: ir.Walrus) -> Value:

@@ -57,9 +57,8 @@ class Call:
         """The conditions that are settled where it is, and are about something else in it."""
         closure = self.closure
         others = self.others
-        if isinstance(closure.node, ir.Function):
-            assigned = closure.file.scan(closure.node).assigned
-            others = others | {name for name in self._unseen(frame) if name in assigned}
+        assigned = closure.file.scan(closure.node).assigned
+        others = others | {name for name in self._unseen(frame) if name in assigned}
         if not others or self.is_apart:
             return frozenset()
         return frozenset(key for key in frame.state.known if not others.isdisjoint(roots(key)))
@@ -83,7 +82,7 @@ def can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> 
         if sum(each.function in head.cycle for each in chain) >= _MOST_RECURSIVE:
             _cut(chain, head)
             return False
-    return isinstance(closure.node, ir.Lambda) or not closure.node.is_async
+    return not closure.node.is_async
 
 
 def _cut(chain: list[Frame], head: Frame) -> None:
@@ -124,7 +123,7 @@ def _is_own(frame: Frame, name: str, given: Value | None) -> bool:
 def runs_apart(frame: Frame, closure: Closure) -> bool:
     """Whether a function runs without what its call knows: a long one far away, and all that such a
     one calls."""
-    if isinstance(closure.node, ir.Lambda) or closure.file is frame.world.home:
+    if closure.file is frame.world.home:
         return False
     if frame.is_apart:
         return True
@@ -153,7 +152,7 @@ def leads_nowhere(
 ) -> bool:
     """Whether a function neither answers nor changes anything, and is given nothing that its own
     run doesn't know: then there is nothing to learn from following the call."""
-    if isinstance(closure.node, ir.Lambda) or closure.file.scan(closure.node).answers:
+    if closure.file.scan(closure.node).answers:
         return False
     given = [*positional, *keywords.values()]
     if closure.owner is not None and positional:

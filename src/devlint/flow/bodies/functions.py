@@ -90,7 +90,7 @@ def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
             for path, held in frame.state.paths.items()
             if (is_part or is_local(path)) and Path(path).root not in call.others
         }
-    if is_part and frame.tells and isinstance(closure.node, ir.Function):
+    if is_part and frame.tells:
         frame.world.followed.add(closure.node)
     inner = Frame(
         frame.world, closure.file, state, closure.node,
@@ -184,8 +184,6 @@ def _forget(
     frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
 ) -> None:
     """A function that isn't followed may move what it is given, where it moves its argument."""
-    if isinstance(closure.node, ir.Lambda):
-        return
     moved = closure.file.scan(closure.node).moved
     given = dict(zip((p.name for p in closure.node.params), positional, strict=False))
     for name, value in {**given, **keywords}.items():
@@ -205,7 +203,7 @@ def _proved(frame: Frame, parameter: ir.Parameter, value: Value) -> Value:
         return value
     if parameter.annotation is not None and (value is NOTHING or isinstance(value.data, Path)):
         return annotated(frame, parameter.annotation, value)
-    if isinstance(frame.function, ir.Function) and may_be_tensor(parameter):
+    if frame.function is not None and may_be_tensor(parameter):
         scan = frame.file.scan(frame.function)
         if parameter.name in scan.tensors - scan.data:
             return given_tensor(value.data, Sort.TENSOR_BY_USE, parameter)
@@ -239,8 +237,6 @@ def _run(frame: Frame) -> Value:
 
 def _of_body(frame: Frame) -> Value:
     function = frame.function
-    if isinstance(function, ir.Lambda):
-        return frame.evaluate(function.body)
     assert function is not None
     run(frame, function.body)
     ends = list(frame.returns)
@@ -267,7 +263,6 @@ def run_alone(
     this class keeps, and what it calls of it.
     """
     function = closure.node
-    assert isinstance(function, ir.Function)
     own = {each.name for each in function.params}
     defined = {key: holds for key, holds in (known or {}).items() if own.isdisjoint(roots(key))}
     settled = {**around.known_in(closure.file, own), **defined, **before(around, closure)}
@@ -309,6 +304,6 @@ def _record_parameters(frame: Frame, function: ir.Function) -> None:
 
 def _tell(frame: Frame, mark: int) -> None:
     """What a whole function tells, by what was written down in it."""
-    assert isinstance(frame.function, ir.Function)
+    assert frame.function is not None
     ignored.tell(frame, frame.function, mark)
     precision.tell(frame, mark)

@@ -40,7 +40,7 @@ def together(ends: list[End], settled: frozenset[str] = HINTS) -> End:
 
 def is_generator(closure: Closure) -> bool:
     """Whether a call of a function runs nothing of it yet."""
-    return isinstance(closure.node, ir.Function) and closure.file.scan(closure.node).yields
+    return closure.file.scan(closure.node).yields
 
 
 def elements(frame: Frame, node: ir.Expr, inner: Frame) -> Value:
@@ -49,8 +49,8 @@ def elements(frame: Frame, node: ir.Expr, inner: Frame) -> Value:
     for ref in inner.state.heap.written:
         if ref not in frame.state.heap:
             frame.state.heap[ref] = inner.state.heap[ref]
-    decorators = inner.function.decorators if isinstance(inner.function, ir.Function) else ()
-    names = [dotted(inner, called(each)) for each in decorators]
+    assert inner.function is not None
+    names = [dotted(inner, called(each)) for each in inner.function.decorators]
     made = Object(element=join_all(inner.yielded))
     if names == [MANAGER]:
         manager = replace(made, source=MANAGER)

@@ -77,7 +77,7 @@ def _assign(frame: Frame, node: ir.Assign) -> None:
         value = Value(Kind.UNKNOWN, trait=Trait.SHAPE)
     for target in node.targets:
         if isinstance(target, ir.Display) and isinstance(node.value, ir.Name):
-            if isinstance(frame.function, ir.Function) and frame.takes(node.value.id):
+            if frame.function is not None and frame.takes(node.value.id):
                 value = beside_moved(frame, node.value, target, value, frame.function.body)
         store(frame, target, frameworks.named(target, value), node)
         if isinstance(target, ir.Name) and target.id == "pytestmark" and frame.function is None:

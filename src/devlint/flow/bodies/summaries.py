@@ -47,7 +47,7 @@ class Summary:
     found: Found | None
     run: int
     """The run without constants that gave it; 0 where these were known."""
-    reached: frozenset[ir.Function | ir.Lambda]
+    reached: frozenset[ir.Function]
     """The functions that it led to, and its own."""
     is_deep: bool
     """It hangs on how many calls have led to it."""

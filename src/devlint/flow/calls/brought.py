@@ -39,8 +39,6 @@ def note_brought(frame: Frame, node: ir.Call, closure: Closure, taken: list[Take
     """Remember which arguments of a function this call brings to the host (`scores.cpu()`), or
     leaves there (`torch.from_numpy(rows)`)."""
     listens = frame.world.callers.listens
-    if not isinstance(closure.node, ir.Function):
-        return
     if closure.file is not frame.world.home and not listens:
         return
     earnest = listens and not is_trial(frame)
@@ -90,7 +88,7 @@ def _handed_on(frame: Frame, value: Value, place: Device) -> Parameter | None:
     of none, or of one that is given what follows a module."""
     frame = frame.outermost
     function = frame.function
-    if not isinstance(function, ir.Function):
+    if function is None:
         return None
     name = ""
     if is_place_of_argument(place) or is_named_by_argument(place):
@@ -160,7 +158,7 @@ def _is_yet_to_go(frame: Frame, node: ir.Call, argument: ir.Argument, place: Dev
     """Whether nobody has sent it anywhere, and the running function does so after this call: a
     batch is changed first."""
     function = frame.function
-    if not isinstance(function, ir.Function) or not isinstance(argument.value, ir.Name):
+    if function is None or not isinstance(argument.value, ir.Name):
         return False
     name, unsent = argument.value.id, place == UNKNOWN or is_place_of_argument(place)
     if not unsent or name not in frame.file.scan(function).moved:

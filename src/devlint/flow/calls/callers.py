@@ -43,7 +43,7 @@ def remember_call(frame: Frame, closure: Closure, args: Arguments, taken: list[T
     function = closure.node
     if closure.file is not frame.world.home:
         return  # that file tells of it
-    if not isinstance(function, ir.Function) or not calls_tell(closure):
+    if not calls_tell(closure):
         return
     own = is_private(function.name)
     plain = closure.owner is not None and closure.owner.role is Role.PLAIN
@@ -70,11 +70,9 @@ def remember_handing(frame: Frame, args: Arguments) -> None:
     """Functions of the file that a call is given, which it calls (`spawn(run, args=(...))`): they
     run where it stands, with arguments of which nothing is told."""
     for _, value in args.all:
-        if value.kind is not Kind.FUNCTION or not isinstance(value.data, Closure):
-            continue
-        function = value.data.node
-        if isinstance(function, ir.Function) and value.data.file is frame.world.home:
-            _remember_guard(frame, function)
+        if value.kind is Kind.FUNCTION and isinstance(value.data, Closure):
+            if value.data.file is frame.world.home:
+                _remember_guard(frame, value.data.node)
 
 
 def _remember_guard(frame: Frame, function: ir.Function) -> None:

@@ -157,8 +157,7 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
 
 def _super(frame: Frame) -> Value:
     """`super()`: the receiver, whose class is the next one."""
-    function = frame.function
-    this = frame.look_up(first_parameter(function)) if isinstance(function, ir.Function) else None
+    this = frame.look_up(first_parameter(frame.function))
     return NOTHING if this is None else this.but(trait=Trait.SUPER)
 
 

@@ -86,7 +86,7 @@ def call_function(
 
 def _forget_filled(frame: Frame, closure: Closure, taken: list[Taken]) -> None:
     """Forget what batches held that a function has put something else into."""
-    for name, argument, value in taken if isinstance(closure.node, ir.Function) else ():
+    for name, argument, value in taken:
         if value.kind is Kind.BATCH and isinstance(argument.value, ir.Name):
             if name in closure.file.once(filled, closure.node.body):
                 frame.state.env[argument.value.id] = NOTHING
@@ -122,7 +122,7 @@ def _received(frame: Frame, args: Arguments) -> Iterator[Value]:
         yield from (value,) if found is None else found.inside
 
 
-def _by_key(frame: Frame, function: ir.Function | ir.Lambda, args: Arguments) -> dict[str, Value]:
+def _by_key(frame: Frame, function: ir.Function, args: Arguments) -> dict[str, Value]:
     """What parameters are given by `**batch`: those that have to be, and what a tokenizer always
     gives."""
     stars = [(argument, value) for argument, value in args.all if argument.star]
@@ -151,7 +151,7 @@ def _before_stars(args: Arguments) -> Arguments:
     return replace(args, all=(*placed, *named))
 
 
-def _flags(function: ir.Function | ir.Lambda, bound: bool) -> set[str | int]:
+def _flags(function: ir.Function, bound: bool) -> set[str | int]:
     """The names and places of the parameters that are `True` or `False` where nothing is given."""
     found: set[str | int] = set()
     for position, parameter in enumerate(function.params[bound:]):
@@ -220,9 +220,7 @@ def _is_own(frame: Frame, node: ir.Expr) -> bool:
     return not isinstance(node, (ir.Attribute, ir.Subscript))
 
 
-def _rest(
-    frame: Frame, function: ir.Function | ir.Lambda, args: Arguments, has_receiver: bool
-) -> str:
+def _rest(frame: Frame, function: ir.Function, args: Arguments, has_receiver: bool) -> str:
     """The name of the parameter `*rest` that takes all which the one star of a call unpacks, and
     nothing else; "" where it isn't known to."""
     starred = [(each, value) for each, value in args.all if each.star]
@@ -249,8 +247,7 @@ def refuses(frame: Frame, closure: Closure, args: Arguments, receiver: Value | N
     receiver = None if is_static(closure.node) else receiver
     if receiver is not None and not _is_exactly(frame.class_of(receiver), receiver):
         return False
-    decorators = closure.node.decorators if isinstance(closure.node, ir.Function) else ()
-    names = (name_in(closure.file, called(each)) for each in decorators)
+    names = (name_in(closure.file, called(each)) for each in closure.node.decorators)
     if not all(name.startswith(_KEEP_PARAMETERS) for name in names):
         return False
     return not fits(closure.node.params[receiver is not None :], args)
@@ -279,7 +276,7 @@ def _is_left_to_subclasses(closure: Closure, receiver: Value | None) -> bool:
     place comes back."""
     if receiver is None or receiver.trait is not Trait.SELF:
         return False
-    last = closure.node.body[-1] if isinstance(closure.node, ir.Function) else None
+    last = closure.node.body[-1]
     if not isinstance(last, ir.Raise) or last.value is None:
         return False
     return name_in(closure.file, called(last.value)) == "builtins.NotImplementedError"

@@ -68,7 +68,6 @@ def _after_fields(frame: Frame, node: ir.Call, info: ClassInfo, made: Value) -> 
 
 def _note_passed(frame: Frame, info: ClassInfo, init: Closure, args: Arguments) -> None:
     """Which parameters the file has something to pass for, besides parameters of its own."""
-    assert isinstance(init.node, ir.Function)
     for name, argument, value in by_parameter(init.node, args, has_receiver=True):
         if value.kind is not Kind.NONE and not frame.is_parameter(argument.value):
             names = [each.name for each in init.node.params] if argument.star else [name]

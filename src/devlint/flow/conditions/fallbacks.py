@@ -156,7 +156,7 @@ def _is_device_string(frame: Frame, node: ir.Expr) -> bool:
 def default_of(frame: Frame, node: ir.Expr) -> ir.Expr | None:
     """The default of the parameter that a name still stands for."""
     function = frame.function
-    if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
+    if not isinstance(node, ir.Name) or function is None:
         return None
     found = None if frame.binds(node.id) else parameter_named(function, node.id)
     return None if found is None else found.default

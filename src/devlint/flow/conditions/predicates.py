@@ -50,7 +50,7 @@ def _of_function(frame: Frame, node: ir.Call, name: str) -> ir.Expr:
     """The condition that a function of the file asks of libraries, else the call itself."""
     value = frame.look_up(name)
     function = value.data.node if value is not None and isinstance(value.data, Closure) else None
-    if not isinstance(function, ir.Function) or function not in frame.file.body:
+    if function is None or function not in frame.file.body:
         return node
     if function.params or function.decorators or function.is_async:
         return node

@@ -24,8 +24,6 @@ _SETUPS = ("setUp", "setUpClass", "setup", "setup_method", "setup_class")
 def required(frame: Frame, closure: Closure) -> dict[str, bool]:
     """The conditions that hold wherever a call of a function has come back."""
     function = closure.node
-    if not isinstance(function, ir.Function):
-        return {}
     found = frame.world.callers.required.get(function)
     if found is None:
         found = frame.world.callers.required[function] = {}
@@ -88,9 +86,9 @@ _TEST_CASE = "unittest.TestCase"
 _SETS_DEFAULT = ("set_default_device", "set_default_tensor_type")
 
 
-def _is_for_all(function: ir.Function | ir.Lambda) -> bool:
+def _is_for_all(function: ir.Function) -> bool:
     """Whether a function is a fixture of pytest's that no test needs to ask for."""
-    return isinstance(function, ir.Function) and any(
+    return any(
         argument.keyword == "autouse" and getattr(argument.value, "value", None) is True
         for each in function.decorators
         if isinstance(each, ir.Call) and last_name(each.func) == "fixture"

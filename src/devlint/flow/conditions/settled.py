@@ -111,7 +111,7 @@ def _is_true_object(info: ClassInfo | None) -> bool | None:
 def _own(frame: Frame, name: str) -> Value | None:
     """What a parameter or a name of the running function stands for. Names of the file are left
     open: they are there to be changed."""
-    if name in frame.file.rebound or not isinstance(frame.function, ir.Function):
+    if name in frame.file.rebound or frame.function is None:
         return None
     return frame.state.env.get(name)
 

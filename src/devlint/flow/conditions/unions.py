@@ -91,7 +91,7 @@ def forget(frame: Frame, node: ir.Call) -> None:
 def is_compared_both_ways(frame: Frame, name: str) -> bool:
     """Whether a function compares a name with a torch.device too, or reads its type."""
     function = frame.function
-    if not isinstance(function, ir.Function):
+    if function is None:
         return True
     for node in nodes_of(function.body):
         match node:

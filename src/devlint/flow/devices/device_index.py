@@ -37,9 +37,7 @@ def of_unknown(frame: Frame, func: ir.Attribute, base: Value) -> Value:
 
 def _asked(frame: Frame, receiver: Hashable) -> Iterator[str]:
     """What else the function asks of what is spelled so; a call of it is its `forward`."""
-    function = frame.function
-    body = frame.file.body if not isinstance(function, ir.Function) else function.body
-    for node in nodes_of(body):
+    for node in nodes_of((frame.function or frame.file).body):
         if isinstance(node, ir.Attribute) and key(node.value) == receiver:
             yield node.attr
         elif isinstance(node, ir.Call) and key(node.func) == receiver:

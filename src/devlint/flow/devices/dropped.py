@@ -25,9 +25,9 @@ from devlint.model.trees import words
 from devlint.policy import means
 
 
-def device_parameter(function: ir.Function | ir.Lambda | None) -> ir.Parameter | None:
+def device_parameter(function: ir.Function | None) -> ir.Parameter | None:
     """The parameter of a function that takes a device, by its name."""
-    if not isinstance(function, ir.Function):
+    if function is None:
         return None
     named = (p for p in function.params if p.kind in _NAMED)
     return next((p for p in named if means("device", p.name, "parameter")), None)
@@ -76,7 +76,7 @@ def note_call(
         return  # it was left out, or is another one by now
     if any(each.device == device or mentions(a, own.name) for a, each in args.all):
         return  # what it works on has been moved already
-    if closure.node is frame.function and isinstance(closure.node, ir.Function):
+    if closure.node is frame.function:
         if frame.discarded is not node:
             record(frame, own, node, Ignored.DROPPED, callee=closure.name)
     elif shown(value.trace) is not None or frame.object(value) is not None:
@@ -103,7 +103,7 @@ def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -
     """Look at a call of a method's own name on another object of its class, which it has asked for:
     `if isinstance(value, Batch): value.to_torch()`."""
     function, owner = frame.function, frame.owner
-    if owner is None or not isinstance(function, ir.Function) or function.name != func.attr:
+    if owner is None or function is None or function.name != func.attr:
         return
     own = device_parameter(function)
     if own is None or own.default is None or args.unpacked:
@@ -185,7 +185,7 @@ def _declared(frame: Frame, option: str) -> ir.Call | None:
 def note_unbound(frame: Frame, node: ir.Expr) -> None:
     """Look at a name that stands where a device is meant: is it bound anywhere?"""
     function = frame.function
-    if not isinstance(node, ir.Name) or isinstance(function, ir.Lambda):
+    if not isinstance(node, ir.Name):
         return
     if (
         not means("about-devices", node.id, "variable")

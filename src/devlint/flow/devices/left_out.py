@@ -38,7 +38,7 @@ def note(frame: Frame, node: ir.Call, closure: Closure, count: int) -> None:
     `count`: how many arguments it is given by position, its receiver among them.
     """
     function = closure.node
-    if not isinstance(function, ir.Function) or any(argument.star for argument in node.args):
+    if any(argument.star for argument in node.args):
         return
     named = {argument.keyword for argument in node.args}
     left = [each for each in omitted(function.params, named, count) if each.default is not None]
@@ -121,7 +121,7 @@ def _handed_on(
     """Which of its parameters a function gives to what loads tensors, as they came, whenever it
     runs: itself or by functions that it calls."""
     function = closure.node
-    if not isinstance(function, ir.Function) or function in above:
+    if function in above:
         return {}
     scan = closure.file.scan(function)
     frame.world.step(scan.size)

@@ -80,7 +80,7 @@ def _parsed(frame: Frame, text: str) -> tuple[Known | None, Misspelling | None]:
 def note_none(frame: Frame, node: ir.Expr, value: Value) -> None:
     """Note that `torch.device` takes a parameter as it came, which is None where it is left out."""
     function = frame.function
-    if not frame.tells or not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
+    if not frame.tells or not isinstance(node, ir.Name) or function is None:
         return
     if not defaults_to_none(parameter_named(function, node.id)):
         return

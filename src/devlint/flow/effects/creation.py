@@ -127,7 +127,7 @@ def _is_of_default_type(use: Use) -> bool:
 def _is_used_as_tensor(use: Use, node: ir.Expr) -> bool:
     """Whether the function treats a name elsewhere as tensors are treated, and lists aren't."""
     function = use.frame.function
-    if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
+    if not isinstance(node, ir.Name) or function is None:
         return False
     scan = use.frame.file.scan(function)
     again = scan.assigned[node.id] > 0  # it may be the new one that is treated so

@@ -81,8 +81,6 @@ def tell_inside(use: Use, given: Given, whole: ir.Expr, container: Kind) -> None
 def tell_copied_elsewhere(frame: Frame, read: ir.Call, node: ir.Expr) -> bool:
     """`.numpy()` of what another line copies to the host first: whether the fact was told."""
     function = frame.function
-    if isinstance(function, ir.Lambda):
-        return False
     body, params = (frame.file.body, ()) if function is None else (function.body, function.params)
     found = homeward.copied_elsewhere(body, params, read, frame.file.parts)
     if found is None:

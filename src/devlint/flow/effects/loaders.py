@@ -96,15 +96,10 @@ def _moves_samples(frame: Frame, collating: collation.Collate) -> bool:
 def _closure_moves(closure: Closure) -> bool:
     """Whether a function of the file has a move in it, or names a device in a call."""
     own = {parameter.name for parameter in closure.node.params[closure.owner is not None :]}
-    body: tuple[ir.Node, ...]
-    if isinstance(closure.node, ir.Function):
-        scan = closure.file.scan(closure.node)
-        if scan.moved or scan.self_moves:
-            return True
-        body, own = closure.node.body, own | {*scan.assigned}
-    else:
-        body = (closure.node.body,)
-    return any(_moves(node, own) for node in nodes_of(body))
+    scan = closure.file.scan(closure.node)
+    own |= {*scan.assigned}
+    moves = scan.moved or scan.self_moves
+    return bool(moves) or any(_moves(node, own) for node in nodes_of(closure.node.body))
 
 
 def _moves(node: ir.Node, own: set[str]) -> bool:

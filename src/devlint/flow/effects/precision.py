@@ -60,7 +60,7 @@ def _tries(frame: Frame) -> bool:
     """Whether the function follows the device first, and falls back to CUDA's own mixed precision
     where PyTorch is too old for that: `except AttributeError`."""
     function = frame.function
-    if not isinstance(function, ir.Function):
+    if function is None:
         return False
     attempts = (each for each in nodes_of(function.body) if isinstance(each, ir.Try))
     return any(
@@ -139,7 +139,7 @@ def _chosen(frame: Frame, facts: list[Fact]) -> _Chosen | None:
 def _of_class(frame: Frame) -> _Chosen | None:
     """`self.device`, where a method of the class moves something to it."""
     function, info = frame.function, frame.owner
-    if not isinstance(function, ir.Function) or info is None or not function.params:
+    if function is None or info is None or not function.params:
         return None
     this = function.params[0].name
     if not any(this in info.file.scan(method).followed for _, method in info.all_methods()):

@@ -53,7 +53,7 @@ def _is_made_where_missing(frame: Frame, arm: ir.If, load: ir.Call, path: Hashab
 def _is_an_array(frame: Frame, node: ir.Call) -> bool:
     """Whether the function returns what is loaded, and says that it returns an array."""
     function = frame.function
-    if not isinstance(function, ir.Function) or function.returns is None:
+    if function is None or function.returns is None:
         return False
     if last_name(function.returns) not in _ARRAYS:
         return False

@@ -48,10 +48,9 @@ def _put_together(node: ir.Expr) -> tuple[ir.Expr, ...]:
 def note_handed(frame: Frame, closure: Closure, taken: list[Taken]) -> None:
     """Remember arguments that the running function gives to one that moves them, alone or in a
     list or dict."""
-    function = closure.node
-    if not isinstance(function, ir.Function) or frame.is_guest or frame.has_part(closure):
+    if frame.is_guest or frame.has_part(closure):
         return
-    moved = closure.file.scan(function).moved
+    moved = closure.file.scan(closure.node).moved
     for name, _, value in taken:
         if name in moved:
             found = frame.object(value)

@@ -81,7 +81,7 @@ def flatten(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
 def _is_made_here(frame: Frame, value: Value) -> bool:
     """Whether the running function makes a tensor: what it finds in a list may be replaced."""
     made = first(value.trace)
-    if made is None or not isinstance(frame.function, ir.Function):
+    if made is None or frame.function is None:
         return made is not None and frame.function is None
     return any(node is made for node in nodes_of(frame.function.body))
 

@@ -100,7 +100,6 @@ def note_use(frame: Frame, node: ir.Call, device: Device) -> None:
     if not (names_accelerator(place) or chosen):
         return
     around = frame.qualname.rpartition(".")[0]
-    own = function.name if isinstance(function, ir.Function) else "<lambda>"
-    what = f"`{around}.{own}`" if around else f"`{own}`"
+    what = f"`{around}.{function.name}`" if around else f"`{function.name}`"
     fact = WorkerUse(node, frame.context(), what, place, Hop(node, ""))
     frame.world.processes.uses[node] = Use(function, frame.owner, fact)

@@ -113,9 +113,7 @@ Taken = tuple[str, ir.Argument, Value]
 to."""
 
 
-def by_parameter(
-    function: ir.Function | ir.Lambda, args: Arguments, has_receiver: bool
-) -> list[Taken]:
+def by_parameter(function: ir.Function, args: Arguments, has_receiver: bool) -> list[Taken]:
     """The arguments of a call by the parameters that take them."""
     written = (argument for argument, _ in args.all)
     taken = walk.by_parameter(function.params[has_receiver:], written)

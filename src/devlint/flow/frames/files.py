@@ -183,7 +183,7 @@ class Scope:
 class Closure:
     """A function of a file, with the names it sees around it, innermost first."""
 
-    node: ir.Function | ir.Lambda
+    node: ir.Function
     file: File
     around: tuple[Scope, ...] = ()
     owner: ClassInfo | None = None
@@ -191,7 +191,7 @@ class Closure:
 
     @property
     def name(self) -> str:
-        return self.node.name if isinstance(self.node, ir.Function) else "<lambda>"
+        return self.node.name
 
     @property
     def called_as(self) -> str:

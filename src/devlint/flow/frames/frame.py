@@ -32,7 +32,7 @@ class Frame:
     world: World
     file: File
     state: State
-    function: ir.Function | ir.Lambda | None = None
+    function: ir.Function | None = None
     qualname: str = ""
     role: Role = Role.PLAIN
     owner: ClassInfo | None = None
@@ -55,11 +55,11 @@ class Frame:
     """It runs on its own, or is a part of what does."""
     is_cut: bool = False
     """A call in it wasn't followed, since what had led here was called again."""
-    reached: set[ir.Function | ir.Lambda] = field(default_factory=set)
+    reached: set[ir.Function] = field(default_factory=set)
     """The functions that calls in it have led to."""
     is_deep: bool = False
     """What it does hangs on how many calls have led here."""
-    cycle: set[ir.Function | ir.Lambda] = field(default_factory=set)
+    cycle: set[ir.Function] = field(default_factory=set)
     """Functions that lead to each other, and to its own, by what was seen since it began."""
     returns: list[tuple[Value, State]] = field(default_factory=list)
     yielded: list[Value] = field(default_factory=list)
@@ -89,13 +89,13 @@ class Frame:
 
     @property
     def name(self) -> str:
-        """The name of the function that runs; "" of a file and of a lambda."""
-        return self.function.name if isinstance(self.function, ir.Function) else ""
+        """The name of the function that runs; "" of a file."""
+        return "" if self.function is None else self.function.name
 
     @property
     def body(self) -> ir.Body:
-        """The statements of the function that runs; none of a file and of a lambda."""
-        return self.function.body if isinstance(self.function, ir.Function) else ()
+        """The statements of the function that runs; none of a file."""
+        return () if self.function is None else self.function.body
 
     @property
     def is_guest(self) -> bool:
@@ -283,16 +283,14 @@ class Frame:
     def binds(self, name: str) -> bool:
         """Whether the function binds a name: it is nothing of what is around then."""
         function = self.function
-        return isinstance(function, ir.Function) and name in self.file.scan(function).assigned
+        return function is not None and name in self.file.scan(function).assigned
 
     def own_names(self) -> set[str]:
         """The names that the function binds, its parameters among them; none of a file."""
         if self.function is None:
             return set()
         names = {each.name for each in self.function.params}
-        if isinstance(self.function, ir.Function):
-            names.update(self.file.scan(self.function).assigned)
-        return names - self.globals
+        return names.union(self.file.scan(self.function).assigned) - self.globals
 
     @property
     def scopes(self) -> list[dict[str, Value]]:

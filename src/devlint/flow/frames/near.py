@@ -82,7 +82,7 @@ def _given(frame: Frame, call: ir.Call, node: ir.Expr) -> ir.Expr | None:
     """The argument of a call from which an expression of the function is made, if that is a tensor
     and still what it was."""
     name, function = root_name(node), frame.function
-    if not isinstance(function, ir.Function) or frame.loop is not None:
+    if function is None or frame.loop is not None:
         return None
     if not frame.takes(name) or _is_bound_before(function, name, first_row(node)):
         return None

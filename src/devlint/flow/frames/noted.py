@@ -10,7 +10,6 @@ from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.frames.arguments import Given, Taken
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
-from devlint.model import ir
 
 
 def note_argument(frame: Frame, noted: set[tuple[str, str]], place: Symbol) -> None:
@@ -33,9 +32,7 @@ def note_beside_host(frame: Frame, arguments: Iterable[Given]) -> None:
 
 def note_handing(frame: Frame, closure: Closure, taken: list[Taken]) -> None:
     """Note what a call in the file gives to each parameter of one of its functions."""
-    if not isinstance(closure.node, ir.Function) or closure.file is not frame.world.home:
-        return
-    for name, _, value in taken:
+    for name, _, value in taken if closure.file is frame.world.home else ():
         place = place_given(value)
         key = place.key if is_place_of_argument(place) and not frame.is_followed else ""
         handed = frame.world.callers.handed

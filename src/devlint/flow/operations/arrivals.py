@@ -188,8 +188,7 @@ def _inside(frame: Frame, given: Given) -> list[Given]:
 def _waits_somewhere(frame: Frame) -> bool:
     """Whether the function waits for the accelerator anywhere: an array shares the memory of its
     tensor, so that its values may be looked at only after that."""
-    function = frame.function
-    body = (function.body,) if isinstance(function, ir.Lambda) else (function or frame.file).body
+    body = (frame.function or frame.file).body
     return _waits(s for s in body if not isinstance(s, (ir.Function, ir.Class)))
 
 

@@ -319,7 +319,7 @@ def _of_class(info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
     if closure is None and node.attr == "apply":
         if any(map(is_function_class, info.library_bases())):
             return Value(Kind.METHOD, data=Bound(base, node.value, f"{FUNCTION}.apply"))
-    if closure is None or not isinstance(closure.node, ir.Function):
+    if closure is None:
         return NOTHING
     decorators = (name_in(closure.file, each) for each in closure.node.decorators)
     if "builtins.classmethod" in decorators:

@@ -38,7 +38,7 @@ def _keeps_on_host(frame: Frame, base: Operand, index: Operand) -> bool:
     name (`device="cpu"`): such a table is looked up with indices of the host, and no module moves
     its callers' tensors."""
     info, function = frame.owner, frame.function
-    if info is None or info.role is not Role.PLAIN or not isinstance(function, ir.Function):
+    if info is None or info.role is not Role.PLAIN or function is None:
         return False
     kept = bool(self_attribute(base.node, first_parameter(function)))
     named = base.origin is Origin.MOVED and only_host(base.device)

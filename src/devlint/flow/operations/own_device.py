@@ -97,7 +97,7 @@ def note_plain(frame: Frame, node: ir.Attribute, base: Value) -> None:
     function = frame.function
     if not frame.recording or frame.expecting or frame.world.trial is not None:
         return
-    if not isinstance(function, ir.Function) or not isinstance(node.value, ir.Name):
+    if function is None or not isinstance(node.value, ir.Name):
         return
     name = node.value.id
     given = frame.takes(name)

@@ -57,7 +57,7 @@ def may_be_number(frame: Frame, node: ir.Expr, value: Value) -> bool:
     """Whether it is such a part of which nothing else tells that it is a tensor: what comes beside
     a tensor may be its weight."""
     told = value.trace is not None and value.trace.sort is Sort.BESIDE_MOVED
-    if not told or not isinstance(frame.function, ir.Function):
+    if not told or frame.function is None:
         return told
     scan = frame.file.scan(frame.function)
     return not isinstance(node, ir.Name) or node.id not in scan.tensors | scan.used
@@ -118,7 +118,7 @@ def _called(frame: Frame, func: ir.Expr) -> tuple[ir.Function | None, bool]:
         case ir.Name(id=name):
             value = frame.look_up(name)
             closure = value.data if value is not None else None
-            if isinstance(closure, Closure) and isinstance(closure.node, ir.Function):
+            if isinstance(closure, Closure):
                 return closure.node, False
     return None, False
 

@@ -137,7 +137,7 @@ def _is_refused(before: Value | None, value: Value) -> bool:
 
 def _is_of_file(frame: Frame, node: ir.Expr) -> bool:
     """Whether what a function stores is a name of the file: other functions find it there."""
-    if not isinstance(node, ir.Name) or not isinstance(frame.function, ir.Function):
+    if not isinstance(node, ir.Name) or frame.function is None:
         return False
     return not any(node.id in names for names in frame.scopes)
 
@@ -155,7 +155,7 @@ def _is_made(frame: Frame) -> bool:
 
 def _is_own(frame: Frame, node: ir.Attribute) -> bool:
     """Whether a method writes to its own object: then it has just what the method says."""
-    if frame.owner is None or not isinstance(frame.function, ir.Function):
+    if frame.owner is None or frame.function is None:
         return False
     return bool(self_attribute(node, first_parameter(frame.function)))
 

@@ -188,7 +188,7 @@ def bind_parameters(
 def _is_left_out(frame: Frame, name: str) -> bool:
     """Whether a call leaves out the argument that takes a name: then nobody has chosen a place, and
     what is bound to it instead is most likely the default."""
-    if frame.caller is None or not isinstance(frame.function, ir.Function) or not frame.takes(name):
+    if frame.caller is None or frame.function is None or not frame.takes(name):
         return False
     given = frame.look_up(name)
     return given is not None and given.kind is Kind.NONE
@@ -197,7 +197,7 @@ def _is_left_out(frame: Frame, name: str) -> bool:
 def _as_used(frame: Frame, name: str, value: Value) -> Value:
     """A value that isn't known is a tensor where the function that binds it, once, uses it as only
     tensors are used."""
-    if not isinstance(frame.function, ir.Function) or value.trait:
+    if frame.function is None or value.trait:
         return value
     scan = frame.file.scan(frame.function)
     if name not in scan.used or name in scan.data or scan.assigned[name] != 1:

@@ -33,29 +33,24 @@ EACH = "*"
 """Stands for all parts of what is returned."""
 
 
-def list_parts(function: ir.Function | ir.Lambda) -> frozenset[str]:
+def list_parts(function: ir.Function) -> frozenset[str]:
     """The positions and keys of what is a list or a tuple in all that a function returns; `EACH`
     where that is made by `zip`: `tuple(zip(*rows))`."""
     return _of_all(_lists, function)
 
 
-def _of_all(
-    tell: Callable[[Any, ir.Expr], Iterator[str]], function: ir.Function | ir.Lambda
-) -> frozenset[str]:
+def _of_all(tell: Callable[[Any, ir.Expr], Iterator[str]], function: ir.Function) -> frozenset[str]:
     """What is told alike of all that a function returns."""
-    if isinstance(function, ir.Lambda):
-        returned: list[ir.Expr] = [function.body]
-    else:
-        returned = [n.value for n in _statements(function) if isinstance(n, ir.Return) and n.value]
+    returned = [n.value for n in _statements(function) if isinstance(n, ir.Return) and n.value]
     told = [frozenset(tell(function, value)) for value in returned]
     return frozenset.intersection(*told) if told else frozenset()
 
 
-def _lists(function: ir.Function | ir.Lambda, node: ir.Expr) -> Iterator[str]:
+def _lists(function: ir.Function, node: ir.Expr) -> Iterator[str]:
     if _is_zip(node):
         yield EACH
     named = _named(node) or ()
-    columns = {} if isinstance(function, ir.Lambda) else _columns(function)
+    columns = _columns(function)
     for name, item in named:
         match item:
             case ir.Display() | ir.Comprehension(kind="list"):

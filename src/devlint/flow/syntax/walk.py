@@ -131,9 +131,9 @@ def stored_calls(nodes: Iterable[ir.Node], this: str) -> Iterator[ir.Call]:
                 yield node.value
 
 
-def first_parameter(function: ir.Function | ir.Lambda | None) -> str:
+def first_parameter(function: ir.Function | None) -> str:
     """The name by which a method knows its object; "" of all else, and where it is static."""
-    if not isinstance(function, ir.Function) or not function.is_method:
+    if function is None or not function.is_method:
         return ""
     return function.params[0].name if function.params and not is_static(function) else ""
 
@@ -149,10 +149,9 @@ def defaults_to_none(parameter: ir.Parameter | None) -> bool:
     return isinstance(default, ir.Constant) and default.value is None
 
 
-def is_static(function: ir.Function | ir.Lambda) -> bool:
+def is_static(function: ir.Function) -> bool:
     """Whether it is a method that gets no object: `@staticmethod`."""
-    decorators = function.decorators if isinstance(function, ir.Function) else ()
-    return bool(decorators) and any(dotted_name(each) == "staticmethod" for each in decorators)
+    return any(dotted_name(each) == "staticmethod" for each in function.decorators)
 
 
 def docstring(function: ir.Function) -> str:
