@@ -235,6 +235,8 @@ def _call_method(
         return base if attr in ("values", "items") else NOTHING
     if kind is Kind.UNKNOWN and attr == "get_device" and not args.all:
         return device_index.of_unknown(frame, func, base)
+    if kind is Kind.UNKNOWN and attr in _OF_TEXT:
+        return Value(Kind.STRING)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
         return _unknown_method(frame, node, func, base, base.data, args)
     if kind is Kind.TOKENIZER:
@@ -326,6 +328,9 @@ def _unknown_method(
         return call_value(frame, node, func.value, base, Arguments(args.all))
     return call_value(frame, node, func, path_value(inner, path.given), args)
 
+
+_OF_TEXT = frozenset("lower upper strip lstrip rstrip title capitalize".split())
+"""Methods that texts alone have, and that give text."""
 
 _ONLY_TENSORS = frozenset(
     "detach new_zeros new_ones new_full new_empty new_tensor unsqueeze masked_fill permute "

@@ -25,7 +25,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.frames.noted import note_handing
 from devlint.flow.modules.placement import give_away
-from devlint.flow.operations.yielded import part_of_batch, part_of_encoding
+from devlint.flow.operations.yielded import part_of_encoding
 from devlint.flow.syntax.walk import filled, is_static
 from devlint.model import ir
 from devlint.model.trees import called
@@ -136,7 +136,7 @@ def _by_key(frame: Frame, function: ir.Function, args: Arguments) -> dict[str, V
         if value.kind is Kind.ENCODING and (asked or name in ALWAYS_ENCODED):
             given[name] = part_of_encoding(frame, (argument.value, value), name)
         elif value.kind is Kind.BATCH and asked:
-            given[name] = part_of_batch(value.but(scalar=None), name, value.trait)
+            given[name] = value.but(scalar=None)
         elif found is not None and asked:
             given[name] = found.entries.get(name, found.element)
     return given

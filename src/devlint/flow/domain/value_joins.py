@@ -140,8 +140,7 @@ def _join_references(a: Value, b: Value, kind: Kind, key: str | None) -> object:
     """One of several objects: whatever is done to it is done to each. So it is with batches, and
     with functions and classes, of which each may be called."""
     if a.batch is not None and b.batch is not None:
-        one, other = a.batch, b.batch
-        return Batch(one.refs | other.refs, one.texts & other.texts, one.lists & other.lists)
+        return Batch(a.batch.refs | b.batch.refs)
     if a.data == b.data or a.data is None or b.data is None:
         return a.data if a.data == b.data else None
     if kind in (Kind.MODULE, Kind.INSTANCE):

@@ -105,10 +105,6 @@ class Batch:
     as nobody knows whether they are tensors."""
 
     refs: frozenset[object]
-    texts: frozenset[str] = frozenset()
-    """Positions and keys of its parts that are lists of strings."""
-    lists: frozenset[str] = frozenset()
-    """The same of those that are lists of what may be tensors."""
 
 
 @dataclass(frozen=True, slots=True)

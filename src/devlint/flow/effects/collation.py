@@ -10,6 +10,7 @@ from itertools import count
 from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.lattice import CPU
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments, Partial
 from devlint.flow.frames.files import Bound, Closure
@@ -65,8 +66,10 @@ def batch_of(
         method = None if info is None else info.reached("__getitem__")
         if method is not None:
             made = _run(frame, node, method, data_set, Value(Kind.NUMBER))
-    found = frame.object(made) if made.kind is Kind.DICT else None
-    if found is None or not found.entries or found.unsure:
+    if made.kind is Kind.STRING:
+        return Value(Kind.LIST)
+    found = frame.object(made) if made.kind.is_container else None
+    if found is None or found.unsure or (made.kind is not Kind.TUPLE and not found.inside[1:]):
         return NOTHING
     return _put_together(frame, (node,), made, _stacked if collate is None else _given)
 
@@ -78,15 +81,21 @@ def _run(frame: Frame, node: ir.Call, function: Closure, *given: Value, **named:
 
 
 def _put_together(
-    frame: Frame, place: tuple[object, ...], value: Value, leaf: Callable[[Value], Value]
+    frame: Frame,
+    place: tuple[object, ...],
+    value: Value,
+    leaf: Callable[[Value], Value],
+    trait: Trait | None = None,
 ) -> Value:
     """A dict or a list of what a loader yields, with its parts; of these, what `leaf` makes."""
+    if value.kind is Kind.UNKNOWN:
+        return Value(Kind.BATCH, CPU, origin=Origin.LOADED, trait=trait)
     found = frame.object(value) if value.kind.is_container else None
     if found is None or value.kind is Kind.SET:
         return leaf(value)
-    kind = Kind.DICT if value.kind is Kind.DICT else Kind.LIST
+    kind, part = (Kind.DICT, None) if value.kind is Kind.DICT else (Kind.LIST, Trait.UNPACKED)
     number = count()
-    inside = found.mapped(lambda e: _put_together(frame, (*place, next(number)), e, leaf))
+    inside = found.mapped(lambda e: _put_together(frame, (*place, next(number)), e, leaf, part))
     return Value(kind, data=frame.allocate((*place, "batch"), inside))
 
 
@@ -98,8 +107,6 @@ def _stacked(value: Value) -> Value:
     texts stay a list."""
     if value.kind in _BECOME_TENSORS:
         return Value(Kind.TENSOR, CPU, origin=Origin.LOADED, scalar=False)
-    if value is NOTHING or value.kind is Kind.UNKNOWN:
-        return Value(Kind.BATCH, CPU, origin=Origin.LOADED)
     return Value(Kind.LIST) if value.kind is Kind.STRING else NOTHING
 
 
@@ -107,6 +114,4 @@ def _given(value: Value) -> Value:
     """What a `collate_fn` gives is that, and comes from the loader."""
     if value.kind is Kind.TENSOR:
         return value.but(device=CPU, origin=Origin.LOADED, data=None, trace=None)
-    if value is NOTHING or value.kind is Kind.UNKNOWN:
-        return Value(Kind.BATCH, CPU, origin=Origin.LOADED)
     return value

@@ -12,7 +12,6 @@ from devlint.flow.frames.contents import contents
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.scan import MOVES
-from devlint.flow.syntax.texts import list_parts, text_parts
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import last_name, root_name
@@ -44,9 +43,7 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
     if unseen or (collating is not None and _moves_samples(frame, collating)):
         device = UNKNOWN
     parts: dict[str, Value] = {}
-    if kind is Kind.LOADER:
-        parts = _texts(frame, args) if collate is None else _lists(collating)
-    elif row.tensors and not args.unpacked:
+    if kind is Kind.DATASET and row.tensors and not args.unpacked:
         tensors = Object(items=tuple(value for _, value in args.all))
         parts = {"tensors": Value(Kind.TUPLE, data=frame.allocate((node, "tensors"), tensors))}
     told = Step(Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET, node)
@@ -72,19 +69,6 @@ def _named(args: Arguments) -> Arguments:
 
 
 _COLLATE = (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY)
-
-
-def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
-    """What a data set whose class is in sight gives as text, by position or key."""
-    info = None if args.unpacked else frame.class_of(args.value((0, "dataset")))
-    method = None if info is None else info.method("__getitem__")
-    return {} if method is None else dict.fromkeys(text_parts(method[1]), NOTHING)
-
-
-def _lists(collating: collation.Collate | None) -> dict[str, Value]:
-    """What a function that puts batches together leaves in lists, by position or key."""
-    parts = () if collating is None else list_parts(collating.function.node)
-    return dict.fromkeys(parts, Value(Kind.LIST))
 
 
 def _moves_samples(frame: Frame, collating: collation.Collate) -> bool:

@@ -13,7 +13,7 @@ from devlint.flow.frames.contents import each_items, with_items
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, graphs, meet
 from devlint.flow.operations.unpacking import child_of
-from devlint.flow.operations.yielded import part_of_batch, part_of_encoding
+from devlint.flow.operations.yielded import part_of_encoding
 from devlint.model import ir
 
 
@@ -51,7 +51,7 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         part: Trait | Fixed | None = base.trait or (None if whole else element)
         if base.trait is Trait.PART and isinstance(index.data, int) and index.data:
             part = Trait.BESIDE
-        return part_of_batch(base.but(scalar=None), index.data, part)
+        return base.but(scalar=None, trait=part)
     if kind is Kind.ENCODING:
         return part_of_encoding(frame, (node.value, base), index.data)
     found = frame.object(base)

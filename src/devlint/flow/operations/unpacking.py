@@ -11,15 +11,14 @@ from devlint.flow.domain.paths import Path, as_device, given_tensor, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
-from devlint.flow.domain.values import NOTHING, Batch, Kind, Origin, Value, as_loaded
+from devlint.flow.domain.values import NOTHING, Kind, Origin, Value, as_loaded
 from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given, each_given
 from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.contents import each_items
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import CHILD
-from devlint.flow.operations.yielded import of_loader, part_of_batch
-from devlint.flow.syntax.texts import EACH
+from devlint.flow.operations.yielded import of_loader
 from devlint.model import ir
 
 
@@ -221,8 +220,7 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
         return [join_all(list(column)) for column in zip(*fitting, strict=True)]
     if value.kind is Kind.BATCH:
         whole = value.but(scalar=None, data=value.batch)
-        parts = [part_of_batch(whole, at, _unpacked(value, at)) for at in range(count)]
-        return [_listed(frame, targets[at], part, at) for at, part in enumerate(parts)]
+        return [whole.but(trait=_unpacked(value, at)) for at in range(count)]
     if value.trait is Trait.SHAPE:
         return [Value(Kind.NUMBER, trait=Trait.PYTHON_NUMBER)] * count
     if value.trait is Trait.MANAGED:
@@ -243,15 +241,6 @@ def _with_rest(frame: Frame, items: tuple[Value, ...], targets: tuple[ir.Expr, .
         return []
     rest = Value(Kind.LIST, data=frame.allocate(targets[at], Object(items=items[at:end])))
     return [*items[:at], rest, *items[end:]]
-
-
-def _listed(frame: Frame, target: ir.Expr, part: Value, position: int) -> Value:
-    """A part of a batch, or a list of such where that is how they are put together."""
-    lists = frozenset() if part.batch is None else part.batch.lists
-    if not lists & {EACH, str(position)}:
-        return part
-    item = part.but(data=Batch(part.batch.refs)) if part.batch is not None else part
-    return Value(Kind.LIST, data=frame.allocate(target, Object(element=item)))
 
 
 def _unpacked(value: Value, position: int) -> Trait:

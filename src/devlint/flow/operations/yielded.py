@@ -7,11 +7,10 @@ from dataclasses import replace
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.traits import Fixed, Trait
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Batch, Kind, Origin, Value
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.texts import WHOLE
 from devlint.model import ir
 
 
@@ -23,13 +22,12 @@ def of_loader(frame: Frame, value: Value, node: ir.Node | None) -> Value:
         trace = Step(Sort.LOADED, node, trace)
     if found.managed:
         return Value(Kind.UNKNOWN, trait=Trait.MANAGED)
-    if frame.object(found.element) is not None and node is not None and not placed:
+    if found.element is not NOTHING and node is not None and not placed:
         return _another(frame, (node,), found.element, trace)
     ref = (value.data if node is None else node, frame.site)
-    lists = frozenset(name for name, part in found.entries.items() if part.kind is Kind.LIST)
-    batch = Batch(frozenset((ref,)), frozenset(found.entries) - lists, lists)
-    loaded = Value(Kind.BATCH, found.device, batch, Origin.LOADED, trace=trace)
-    return part_of_batch(loaded, WHOLE, Trait.MANAGED if placed else None)
+    trait = Trait.MANAGED if placed else None
+    batch = Batch(frozenset((ref,)))
+    return Value(Kind.BATCH, found.device, batch, Origin.LOADED, trait=trait, trace=trace)
 
 
 def _another(frame: Frame, place: tuple[object, ...], value: Value, trace: Step | None) -> Value:
@@ -51,19 +49,11 @@ def _another(frame: Frame, place: tuple[object, ...], value: Value, trace: Step 
     return value.but(data=frame.allocate(place, found))
 
 
-def part_of_batch(value: Value, key: object, trait: Trait | Fixed | None) -> Value:
-    """A part of what a loader yields; NOTHING where its data set gives text there."""
-    text = value.batch is not None and not value.trait and str(key) in value.batch.texts
-    return NOTHING if text else value.but(trait=trait)
-
-
 def part_of_any(value: Value) -> Value:
     """What stands under any key of a batch, or of what a file holds, that is a dict."""
     if value.trait is Trait.LOADED:
         return value.but(data=None)
-    if value.kind is not Kind.BATCH or (value.batch is not None and value.batch.texts):
-        return NOTHING
-    return value.but(scalar=None, data=value.batch)
+    return value.but(scalar=None, data=value.batch) if value.kind is Kind.BATCH else NOTHING
 
 
 def part_of_encoding(frame: Frame, encoding: Given, key: object = None) -> Value:
