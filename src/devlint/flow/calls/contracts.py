@@ -20,6 +20,7 @@ from devlint.flow.domain.values import TENSORS, Kind, Value
 from devlint.flow.facts import Fact, Indexing
 from devlint.flow.facts.meetings import met
 from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.contents import flatten
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Trial
@@ -103,7 +104,8 @@ def forward_of(module: Object) -> tuple[ClassInfo, ir.Function] | None:
 
 def _inputs(frame: Frame, args: Arguments) -> Iterator[_Input]:
     for number, (argument, value) in enumerate(args.all):
-        given = unpacking.one_by_one(frame, (argument.value, value))
+        is_row = value.kind in (Kind.TUPLE, Kind.LIST)
+        given = flatten(frame, argument.value, value) if is_row else [(argument.value, value)]
         for place, (part, each) in enumerate(given):
             if each.kind in _ARE_TENSORS:
                 item = None if each is value else place

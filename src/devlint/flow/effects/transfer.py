@@ -22,13 +22,13 @@ from devlint.flow.effects.use import (
     Use,
     arguments_of,
     device_argument,
-    flatten,
     operands,
     parts,
     plain,
     result_kind,
 )
-from devlint.flow.frames.arguments import Arguments, entry_of
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.contents import flatten
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.operations import arrivals, meet
@@ -196,13 +196,9 @@ def _host_only(use: Use) -> Value:
     for node, value in arguments_of(use, row.operands):
         if value.kind in TENSORS and row.inside != "only":
             tell_read(use.frame, use.node, (node, value), "__array__")
-        elif row.inside == "entries":
-            found = use.frame.object(value) if value.kind is Kind.DICT else None
-            for name, each in found.entries.items() if found is not None else ():
-                tell_inside(use, (entry_of(node, name), each), node, Kind.DICT)
-        elif value.kind in (Kind.LIST, Kind.TUPLE):
+        elif value.kind in ((Kind.DICT,) if row.inside == "entries" else (Kind.LIST, Kind.TUPLE)):
             for inner in flatten(use.frame, node, value):
-                tell_inside(use, inner, node, Kind.LIST)
+                tell_inside(use, inner, node, Kind.DICT if row.inside == "entries" else Kind.LIST)
     return _array(use)
 
 

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from devlint.flow.devices.named import use_device
-from devlint.flow.domain.derivation import first
 from devlint.flow.domain.lattice import UNKNOWN, Device
-from devlint.flow.domain.mixtures import Mixed, Several
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
-from devlint.flow.frames.arguments import Arguments, Given, each_given
+from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.contents import flatten
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.torchapi.effects import Arg, Dims, Row
 
@@ -61,29 +59,6 @@ def operands(use: Use, parameters: tuple[tuple[Arg, ...], ...]) -> list[Given]:
     if ("*",) in parameters:
         given += [(a.value, value) for a, value in use.args.all if a.star == "*"]
     return [each for node, value in given for each in flatten(use.frame, node, value)]
-
-
-def flatten(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
-    """What a container holds, each with its own node where the source shows it."""
-    found = frame.object(value)
-    if found is None or not value.kind.is_container:
-        return [(node, value)]
-    if found.items is not None:
-        return each_given(node, found.items)
-    inside = found.elements()
-    if isinstance(inside.data, Mixed) and _is_made_here(frame, inside.data.fresh):
-        return [(node, inside.data.follows), (node, inside.data.fresh)]
-    if isinstance(inside.data, Several):
-        return [(node, part) for part in inside.data.parts]
-    return [(node, inside)]
-
-
-def _is_made_here(frame: Frame, value: Value) -> bool:
-    """Whether the running function makes a tensor: what it finds in a list may be replaced."""
-    made = first(value.trace)
-    if made is None or frame.function is None:
-        return made is not None and frame.function is None
-    return any(node is made for node in nodes_of(frame.function.body))
 
 
 _KINDS = {kind.name.lower(): kind for kind in Kind}

@@ -16,7 +16,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Copy, Kind, Origin, Value
 from devlint.flow.facts import EarlyClock, EarlyRead, LoopRead
 from devlint.flow.frames.arguments import Arguments, Given
-from devlint.flow.frames.contents import contents
+from devlint.flow.frames.contents import flatten
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import first_row, nodes_of
 from devlint.model import ir
@@ -148,7 +148,7 @@ def of_row(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> None:
         frame.state.busy = None  # it takes as long as all that the mask has waited for
     if _reads(frame, row):
         for each in args.given:
-            read(frame, node, *_inside(frame, each))
+            read(frame, node, *((each[0], value) for _, value in flatten(frame, *each)))
     if row.effect is Effect.READ or row.name in _ALSO_READING or name in _DECIDING:
         for _, value in args.given:
             wait_for(frame, value)
@@ -178,11 +178,6 @@ def _reads(frame: Frame, row: Row) -> bool:
 def looks_at_no_values(row: Row) -> bool:
     """Whether what it gives may be the same memory."""
     return row.name in _CASTS or row.name.rpartition(".")[2] in _VIEWS
-
-
-def _inside(frame: Frame, given: Given) -> list[Given]:
-    """An argument, or what is in it where it is a list."""
-    return [(given[0], each) for each in contents(frame, given[1], 1, of_objects=False)]
 
 
 def _waits_somewhere(frame: Frame) -> bool:

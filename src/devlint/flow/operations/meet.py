@@ -31,7 +31,8 @@ from devlint.flow.domain.values import (
     is_number,
 )
 from devlint.flow.facts import Indexing, Join, ModuleCall, Operand, Role, StrayPart
-from devlint.flow.frames.arguments import Given, each_given
+from devlint.flow.frames.arguments import Given
+from devlint.flow.frames.contents import flatten
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.near import with_near
@@ -43,7 +44,6 @@ from devlint.flow.modules.stale import note_meeting
 from devlint.flow.operations import batches, coverage
 from devlint.flow.operations.lookups import may_index
 from devlint.flow.operations.placeholders import grown
-from devlint.flow.operations.unpacking import one_by_one
 from devlint.model import ir
 
 
@@ -213,7 +213,7 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
     library_class = "" if found is None else found.library_class
     takes_arrays = library_class.startswith(("torch.nn.", "torchvision."))
     given = []
-    for expression, value in _flat(frame, inputs):
+    for expression, value in (each for given in inputs for each in flatten(frame, *given)):
         if value.kind not in (*TENSORS, Kind.ENCODING) or value.scalar is True:
             continue
         if value.kind in TENSORS and is_free(frame, value) and not takes_arrays:
@@ -285,16 +285,6 @@ def _stray_parts(
                 yield name, replace(own, node=made_by), rest
                 break
             yield f"{name}.{rest}".strip("."), own, inside
-
-
-def _flat(frame: Frame, inputs: list[Given]) -> Iterator[Given]:
-    """The arguments one by one, and what was stored in an encoding."""
-    for expression, value in inputs:
-        found = frame.object(value) if value.kind is Kind.ENCODING else None
-        if found is not None and found.entries:
-            yield from each_given(expression, tuple(found.entries.values()))
-        else:
-            yield from one_by_one(frame, (expression, value))
 
 
 def _note_unproven(frame: Frame, tensors: list[Given], node: ir.Node) -> None:

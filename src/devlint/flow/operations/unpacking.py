@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort, Step
@@ -13,7 +13,6 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value, as_loaded
 from devlint.flow.frames import protocols
-from devlint.flow.frames.arguments import Given, each_given
 from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.contents import each_items
 from devlint.flow.frames.frame import Frame
@@ -103,18 +102,6 @@ def _part(value: Value, index: object) -> Value:
     if isinstance(value.data, Path) and value.data.given and not value.trait:
         return path_value(f"{value.data.text}[{index}]", given=True)
     return NOTHING
-
-
-def one_by_one(frame: Frame, given: Given) -> Iterator[Given]:
-    """An argument; of a tuple or a list what is in it (`rnn(x, (h, c))`)."""
-    expression, value = given
-    found = frame.object(value) if value.kind in (Kind.TUPLE, Kind.LIST) else None
-    if found is None:
-        yield given
-    elif found.items is None:
-        yield expression, found.element
-    else:
-        yield from each_given(expression, found.items)
 
 
 def child_of(frame: Frame, value: Value) -> Value:
