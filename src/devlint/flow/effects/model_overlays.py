@@ -11,6 +11,7 @@ from devlint.flow.domain.traits import Fixed, Fixing
 from devlint.flow.domain.values import NAMED, NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects.use import Use, device_argument
 from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.contents import flatten
 from devlint.flow.frames.files import Bound
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import library_value
@@ -171,6 +172,7 @@ def _module(use: Use) -> Value:
     """It is on the default device, or where its arguments put it."""
     frame, row = use.frame, use.row
     device = device_argument(use)
+    inside, known = _children(frame, use.args)
     weights = [use.args.find(parameter) for parameter in row.weights]
     tensors = [given[1] for given in weights if given is not None and given[1].kind in TENSORS]
     holds = [row.parameters if given is None else given[1].data is not False for given in weights]
@@ -182,58 +184,41 @@ def _module(use: Use) -> Value:
         if tensors:  # a 0-dimensional weight may stay on the CPU
             shaped = row.dims is Dims.SOME or tensors[0].scalar is False
             device = frame.place(tensors[0]) if shaped else UNKNOWN
-        device = _device_of_children(frame, row, use.args, device)
+        device = _device_of_children(frame, row, use.args, inside, device)
     sort = Sort.MODULE if device == CPU else Sort.MODULE_NAMED
     told = Step(sort, use.node, device=device)
     contains = row.name.rpartition(".")[2] in _CONTAINERS
-    inside = _children(frame, use.args) if contains or use.args.all else None
-    held = [frame.object(each) for each in inside or ()]
+    known = known and bool(contains or use.args.all)
+    held = [frame.object(each) for each in inside if known]
     unseen = contains and not held
+    alike = not known and not use.args.unpacked and [each.kind for each in inside] == [Kind.MODULE]
     empty = all(each is not None and each.stateless for each in held)
     found = Object(
-        device=device, source=row.name, trace=told, items=inside,
+        device=device, source=row.name, trace=told, items=tuple(inside) if known else None,
         stateless=empty and not (holds_some or unseen),
-        element=NOTHING if inside is not None else _child_of_list(frame, use.args),
+        element=inside[0] if alike else NOTHING,
         gives_number=row.reduces and of_loss(use.args) is True,
     )  # fmt: skip
     return Value(Kind.MODULE, data=frame.allocate(use.node, found))
 
 
-def _children(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
+def _children(frame: Frame, args: Arguments) -> tuple[list[Value], bool]:
     """The modules given to `nn.Sequential(...)`, by `OrderedDict(...)` too, or to
-    `nn.ModuleList([...])`; None where not all of them are known."""
-    inside = tuple(value for _, value in args.positional())
-    whole = frame.object(inside[0]) if len(inside) == 1 else None
-    if whole is not None and whole.items is not None:
-        if inside[0].kind is Kind.LIST:
-            inside = whole.items
-        elif inside[0].kind is Kind.DICT:
-            inside = (*whole.items, *whole.entries.values())
-    known = not args.unpacked and all(value.kind is Kind.MODULE for value in inside)
-    return inside if known else None
+    `nn.ModuleList([...])`, and whether all of them are known one by one."""
+    inside = [each for given in args.positional() for _, each in flatten(frame, *given)]
+    held = [frame.object(value) for _, value in args.positional() if value.kind.is_container]
+    listed = not args.unpacked and all(each is not None and each.items is not None for each in held)
+    return inside, listed and all(value.kind is Kind.MODULE for value in inside)
 
 
-def _child_of_list(frame: Frame, args: Arguments) -> Value:
-    """What a list or a dict holds that is given to `nn.ModuleList(...)`: a module that goes where
-    this one goes."""
-    found = [frame.object(value) for _, value in args.positional() if value.kind.is_container]
-    inside = found[0].elements() if len(found) == 1 and found[0] is not None else NOTHING
-    return inside if inside.kind is Kind.MODULE else NOTHING
-
-
-def _device_of_children(frame: Frame, row: Row, args: Arguments, default: Device) -> Device:
+def _device_of_children(
+    frame: Frame, row: Row, args: Arguments, inside: list[Value], default: Device
+) -> Device:
     """A container of modules is where they are: it has nothing of its own."""
     if row.name == "torchmetrics.MetricCollection":
         return _device_of_metrics(frame, args)
     if not row.name.startswith("torch.nn.") or row.name.rpartition(".")[2] not in _CONTAINERS:
         return default
-    inside: list[Value] = []
-    for _, value in args.positional():
-        found = frame.object(value)
-        if value.kind is Kind.MODULE:
-            inside.append(value)
-        elif found is not None and value.kind.is_container:
-            inside.append(found.elements())
     places = {frame.place(v) for v in inside if v.kind is Kind.MODULE} - {UNKNOWN}
     if len(places) == 1:
         return places.pop()
