@@ -75,36 +75,29 @@ def _update(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argum
     if base.kind is Kind.SET:
         return _extend(frame, node, base, found, args)
     given, element = args.find((0,)), found.element
-    other = None if given is None else frame.object(given[1])
-    if given is not None and (other is None or given[1].kind is not Kind.DICT):
+    other = Object(items=()) if given is None else frame.object(given[1])
+    if other is None or (given is not None and given[1].kind is not Kind.DICT):
         frame.update(base, Object(element=NOTHING))
         return NONE
-    items = found.items
-    if other is not None:
-        found = found.with_entries(other.entries, other.unsure)
-        element = join_all([v for v in (element, other.element) if v is not NOTHING])
-        items = items if other.items == () else None
+    items = None if args.unpacked or other.items != () else found.items
+    found = found.with_entries(other.entries, other.unsure)
     found = found.with_entries({name: value for name, (_, value) in args.keywords().items()})
-    items = None if args.unpacked else items
+    element = join_all([v for v in (element, other.element) if v is not NOTHING])
     frame.update(base, replace(found, element=element, items=items))
     return NONE
 
 
 def _get(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    given = args.find((0,))
-    if base.kind is Kind.DICT and given is not None and isinstance(given[1].data, str):
-        return found.entries.get(given[1].data, found.element)
+    key = args.value((0,)).data
+    if base.kind is Kind.DICT and isinstance(key, str):
+        return found.entries.get(key, found.element)
     return found.elements()
 
 
 def _pop(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
     """What is taken out isn't there any more."""
     value = _get(frame, node, base, found, args)
-    given = args.find((0,))
-    if base.kind is Kind.DICT:
-        remove(frame, base, NOTHING if given is None else given[1])
-    else:
-        reorder(frame, base)
+    remove(frame, base, args.value((0,)))
     return value
 
 
@@ -122,7 +115,7 @@ def reorder(frame: Frame, base: Value) -> None:
 
 
 def remove(frame: Frame, base: Value, index: Value) -> None:
-    """`del base[index]` of a dict."""
+    """`del base[index]`."""
     found = frame.object(base)
     if found is None:
         return
@@ -136,13 +129,13 @@ def remove(frame: Frame, base: Value, index: Value) -> None:
 
 def _set_default(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
     """What stands under a key; what is given, where there is nothing yet."""
-    key, given = args.find((0,)), args.find((1,))
+    key, given = args.value((0,)).data, args.find((1,))
     value = _get(frame, node, base, found, args)
-    if base.kind is Kind.DICT and key is not None and found.items is not None:
-        if isinstance(key[1].data, str):
-            if key[1].data not in found.entries:
+    if base.kind is Kind.DICT and args.all and found.items is not None:
+        if isinstance(key, str):
+            if key not in found.entries:
                 value = NONE if given is None else given[1]
-                frame.update(base, found.with_entry(key[1].data, value))
+                frame.update(base, found.with_entry(key, value))
         elif found.is_empty and given is not None:  # whatever the key is, this stands there
             frame.update(base, replace(found, items=None, element=given[1]))
             return given[1]
@@ -151,21 +144,24 @@ def _set_default(frame: Frame, node: ir.Call, base: Value, found: Object, args: 
     return value
 
 
+def _names(frame: Frame, base: Value) -> tuple[Value, ...]:
+    """The keys of a dict, where all are known."""
+    return known_items(frame, base) if base.kind is Kind.DICT else ()
+
+
 def _keys(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    keys = known_items(frame, base) if base.kind is Kind.DICT else ()
-    return lazily(frame, node, Object(items=keys or None))
+    return lazily(frame, node, Object(items=_names(frame, base) or None))
 
 
 def _values(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    if base.kind is Kind.DICT and known_items(frame, base):
+    if _names(frame, base):
         return lazily(frame, node, Object(items=tuple(found.entries.values())))
     return lazily(frame, node, Object(element=found.elements()))
 
 
 def _items(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    keys = known_items(frame, base) if base.kind is Kind.DICT else ()
-    if keys:
-        known = zip(keys, found.entries.values(), strict=True)
+    if names := _names(frame, base):
+        known = zip(names, found.entries.values(), strict=True)
         return rows(frame, node, (Object(items=pair) for pair in known))
     return pairs(frame, node, NOTHING, found.elements())
 

@@ -25,7 +25,7 @@ def store(
     frame: Frame, node: ir.Attribute, value: Value, statement: ir.Assign | ir.Augment | ir.Evaluate
 ) -> None:
     """`base.attr = value`."""
-    base = frame.evaluate(node.value)
+    base, path = frame.evaluate(node.value), identity(node)
     if base.kind is Kind.MODULE and value.trait is Trait.LOADED:
         value = NOTHING  # a parameter or a module that was in a file goes with it
     if node.attr == "data" and isinstance(node.value, ir.Attribute):
@@ -76,30 +76,25 @@ def store(
     if found is not None and base.kind in (Kind.MODULE, Kind.INSTANCE):
         if not is_module and value.kind in (Kind.TENSOR, Kind.PLACED) and not _is_own(frame, node):
             _fill_by_hand(frame, base, value)
-            found = frame.object(base) or found
         registered = before is not None and before.trait is Trait.BUFFER
         if is_module and info is not None:
             registered = registered or inherits_buffer(frame, info, node.attr)
         if registered and value.kind is Kind.TENSOR:
             value = value.but(trait=Trait.BUFFER)
         holds = value.kind in (Kind.MODULE, Kind.TENSOR) or value.kind.is_container
-        frame.state.answer_anew(identity(node))
-        if frame.state.paths:
-            frame.state.paths.pop(identity(node), None)
-        if isinstance(base.data, frozenset):  # whichever of several it is, that one has it now
-            whole = [base] if base.data in frame.state.heap else []
-            for each in (*frame.each(base), *whole):
-                if (one := frame.object(each)) is not None:
-                    frame.update(each, one.with_entry(node.attr, value))
-            return
-        stateless = found.stateless and not holds
-        frame.update(base, replace(found.with_entry(node.attr, value), stateless=stateless))
+        frame.state.answer_anew(path)
+        frame.state.paths.pop(path, None)
+        several = [base] if base.data in frame.state.heap else []
+        for each in dict.fromkeys((*frame.each(base), *several)):  # whichever of several it is
+            if (one := frame.object(each)) is not None:
+                stateless = one.stateless and not holds
+                frame.update(each, replace(one.with_entry(node.attr, value), stateless=stateless))
     elif found is not None and base.kind is Kind.ENCODING:
         frame.update(base, found.with_entry(node.attr, value))
     elif base.kind is Kind.OPTIMIZER:
         forget_optimizer(frame, base)
     elif isinstance(base.data, Path) or base.kind in (Kind.UNKNOWN, Kind.CLASS):
-        if path := identity(node):
+        if path:
             frame.state.paths[path] = value
         put_in(frame, node, value)
 

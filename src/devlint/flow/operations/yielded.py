@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from itertools import count
 
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
@@ -37,15 +37,8 @@ def _another(frame: Frame, place: tuple[object, ...], value: Value, trace: Step 
         batch = Batch(frozenset(((place[0], frame.site),))) if value.kind is Kind.BATCH else None
         return value.but(trace=trace, data=batch) if value.origin is Origin.LOADED else value
     if value.kind.is_container:
-        entries = {
-            name: _another(frame, (*place, name), each, trace)
-            for name, each in found.entries.items()
-        }
-        items = found.items
-        if items is not None:
-            items = tuple(_another(frame, (*place, at), e, trace) for at, e in enumerate(items))
-        element = _another(frame, (*place, None), found.element, trace)
-        found = replace(found, entries=entries, items=items, element=element)
+        number = count()
+        found = found.mapped(lambda each: _another(frame, (*place, next(number)), each, trace))
     return value.but(data=frame.allocate(place, found))
 
 
