@@ -16,7 +16,7 @@ from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Condition, Kind, Value
-from devlint.flow.effects import global_ranks
+from devlint.flow.effects import ranks
 from devlint.flow.frames import library
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
@@ -25,9 +25,9 @@ from devlint.flow.frames.record import Record
 from devlint.flow.operations import (
     arrivals,
     attributes,
+    dimensions,
     missing,
     operators,
-    placeholders,
     subscripts,
     unpacking,
 )
@@ -56,7 +56,7 @@ def _name(frame: Frame, node: ir.Name) -> Value:
     value = frame.look_up(node.id)
     if value is not None:
         if frame.testing:
-            value = placeholders.asked(frame, node, value)
+            value = dimensions.asked(frame, node, value)
         return library.followed(frame, value, node) if value.kind is Kind.LIBRARY else value
     if node.id in BUILTINS:
         return library_value(f"builtins.{node.id}")
@@ -76,7 +76,7 @@ def _subscript(frame: Frame, node: ir.Subscript) -> Value:
     base = evaluate(frame, node.value)
     if base.kind is Kind.LIBRARY:
         if base.data == "os.environ":
-            return global_ranks.of_variable(frame, node, evaluate(frame, node.index))
+            return ranks.of_variable(frame, node, evaluate(frame, node.index))
         namespace, _, held = str(base.data).rpartition(".")
         if held == "__dict__":  # `models.__dict__[name]`
             return library.member(frame, namespace, evaluate(frame, node.index).data, node)

@@ -18,7 +18,7 @@ from devlint.flow.domain.lattice import UNKNOWN, conditions
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, NONE, NOTHING, Kind, Value
-from devlint.flow.effects.sending import note_handed
+from devlint.flow.effects.host import note_handed
 from devlint.flow.frames.arguments import Arguments, Taken, by_parameter, fits
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame

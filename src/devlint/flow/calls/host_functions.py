@@ -19,8 +19,7 @@ from devlint.flow.domain.lattice import (
     path_of,
 )
 from devlint.flow.domain.values import MADE, Origin
-from devlint.flow.effects.host import class_around
-from devlint.flow.effects.sending import is_sent
+from devlint.flow.effects.host import class_around, is_sent
 from devlint.flow.facts import (
     CachedTensor,
     Elsewhere,

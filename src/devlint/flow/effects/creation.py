@@ -14,8 +14,7 @@ from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import stale
 from devlint.flow.modules.placement import parameter_at
-from devlint.flow.operations.dimensions import dimensions, has_rows, is_placeholder
-from devlint.flow.operations.placeholders import placeholder
+from devlint.flow.operations.dimensions import dimensions, has_rows, is_placeholder, placeholder
 from devlint.model import ir
 from devlint.torchapi.effects import Arg, Effect
 

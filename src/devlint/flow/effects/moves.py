@@ -13,8 +13,8 @@ from devlint.flow.domain.paths import Path, as_device
 from devlint.flow.domain.traits import REGISTERED, Fixed, Trait
 from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import workers
+from devlint.flow.effects.host import note_sent
 from devlint.flow.effects.model_overlays import as_it_is_fixed
-from devlint.flow.effects.sending import note_sent
 from devlint.flow.facts import Move, is_misspelled_flag
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame

@@ -16,9 +16,9 @@ from devlint.flow.effects import frameworks
 from devlint.flow.effects.collectives import collective, init_process_group
 from devlint.flow.effects.creation import is_handed_default, on_default, on_device
 from devlint.flow.effects.distributions import distribution, divergence, draw, measure
-from devlint.flow.effects.global_ranks import RANKS
 from devlint.flow.effects.model_overlays import embeddings, from_pretrained, quantization
 from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS
+from devlint.flow.effects.ranks import environment, get_rank
 from devlint.flow.effects.use import Overlay, Use, device_argument
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
@@ -266,7 +266,6 @@ def _composed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 OVERLAYS: Mapping[str, Overlay] = {
     **PYTHON_OVERLAYS,
-    **RANKS,
     "embeddings": embeddings,
     "accelerator": frameworks.make,
     "children": _each(_child),
@@ -277,11 +276,13 @@ OVERLAYS: Mapping[str, Overlay] = {
     "divergence": divergence,
     "draw": draw,
     "measure": measure,
+    "environment": environment,
     "estimator": _estimator,
     "extremum": _extremum,
     "from_pretrained": from_pretrained,
     "get_default_device": _get_default_device,
     "get_device": _get_device,
+    "get_rank": get_rank,
     "graph": graphs.graph,
     "graph-loader": graphs.loader,
     "graph-transform": graphs.transform,

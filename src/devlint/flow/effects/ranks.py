@@ -1,4 +1,9 @@
-"""Processes of one machine of which none has chosen its GPU: all work on GPU 0."""
+"""Processes of one machine of which none has chosen its GPU: all work on GPU 0.
+
+And the rank of a process among all of a program's, on whichever machines they run. It is a number
+with a trait, and its derivation begins with a step of its own: so whoever takes it for the index of
+a device can be told. What is calculated of it (`rank % count`) has neither.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,11 @@ from dataclasses import dataclass
 from devlint.flow.conditions.cuda_proofs import ON_CUDA_ALONE
 from devlint.flow.conditions.implications import implied
 from devlint.flow.devices.own_index import own_index
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
 from devlint.flow.domain.lattice import CUDA, leaves
+from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.effects.collectives import UNKNOWN_BACKEND
 from devlint.flow.facts import (
     ApiCall,
@@ -23,6 +31,7 @@ from devlint.flow.facts import (
     SharedDevice,
     Sharing,
 )
+from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax import processes
@@ -31,6 +40,7 @@ from devlint.flow.syntax.reach import Around, Guards, Place, Reach, atoms, reach
 from devlint.flow.syntax.walk import by_parameter, descendants, first_row
 from devlint.model import ir
 from devlint.model.trees import last_name
+from devlint.torchapi.effects import Row
 
 _OF_GPUS = ON_CUDA_ALONE | {""}
 """Backends that work on GPUs; without one there is one for each type of device."""
@@ -254,3 +264,37 @@ def _is_load(call: ApiCall) -> bool:
     if call.context.guard is Guard.NONE:
         return False
     return not (call.keyword("map_location") or call.keyword("mmap"))
+
+
+def of_variable(frame: Frame, node: ir.Expr, name: Value) -> Value:
+    """What a variable of the environment holds: the text of a number, where launchers set it."""
+    if name.data not in processes.GLOBAL_RANKS or _starts_processes(frame):
+        return NOTHING
+    return _rank(Kind.STRING, node)
+
+
+def environment(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    return of_variable(frame, node, args.value((0, "key")))
+
+
+def get_rank(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """In another group than that of all it may be anything."""
+    known = not args.all and not _starts_processes(frame)
+    return _rank(Kind.NUMBER, node) if known else Value(Kind.NUMBER)
+
+
+def _rank(kind: Kind, node: ir.Expr) -> Value:
+    return Value(kind, trait=Trait.GLOBAL_RANK, trace=Step(Sort.GLOBAL_RANK, node))
+
+
+def _starts_processes(frame: Frame) -> bool:
+    """Whether the program starts its processes itself, or says so: all run on one machine."""
+    project, path = frame.world.project, frame.file.path
+    functions = [each.name for each in frame.file.body if isinstance(each, ir.Function)]
+    return frame.file.once(_starts, frame.file) or (
+        project is not None and bool(project.spawned(path, functions))
+    )
+
+
+def _starts(file: File) -> bool:
+    return processes.is_on_one_machine(file.body, imported(ir.Module(file.body)))

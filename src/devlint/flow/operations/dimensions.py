@@ -1,4 +1,10 @@
-"""Whether the result of a call is 0-dimensional: such a tensor on the CPU may meet any device."""
+"""Whether the result of a call is 0-dimensional: such a tensor on the CPU may meet any device.
+
+And tensors without elements, which may hold the place of one to come, or be grown from nothing:
+`self.mean = torch.empty(0)` is there to be replaced, so nothing is said of where it is. A local
+`found = torch.tensor([])` to which results are joined, whether it is empty or not, has to be where
+they are.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +12,12 @@ from collections.abc import Mapping
 
 from devlint.flow.domain.derivation import first
 from devlint.flow.domain.keys import HAS_LENGTH
+from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.mixtures import Empty
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import MADE, Kind, Value
-from devlint.flow.frames.arguments import Arguments
+from devlint.flow.domain.values import MADE, Kind, Origin, Value
+from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 from devlint.model.trees import integer
@@ -97,6 +105,37 @@ def is_placeholder(args: Arguments, row: Row) -> bool:
         return isinstance(node, ir.Display) and not node.items
     sizes = node.items if isinstance(node, ir.Display) else tuple(n for n, _ in args.positional())
     return any(isinstance(size, ir.Constant) and size.value == 0 for size in sizes)
+
+
+def placeholder(frame: Frame, made: Value) -> Value:
+    """A tensor without elements, of which nothing is said until it is grown."""
+    empty = Empty(made, frame.function, frame.arm)
+    return Value(Kind.TENSOR, UNKNOWN, data=empty, scalar=False)
+
+
+def asked(frame: Frame, node: ir.Name, value: Value) -> Value:
+    """A name that a condition asks about: whoever looks whether it is empty may replace it."""
+    if not isinstance(value.data, Empty):
+        return value
+    frame.state.bind(node.id, Value(Kind.TENSOR, UNKNOWN, scalar=False))
+    return frame.state.env[node.id]
+
+
+def grown(frame: Frame, arguments: list[Given]) -> list[Given]:
+    """The operands of an operation; of a local tensor without elements it is known where it was
+    made, unless an `if` since then may have found that it is empty."""
+    if not any(isinstance(value.data, Empty) for _, value in arguments):
+        return arguments
+    return [(node, _made(frame, node, value)) for node, value in arguments]
+
+
+def _made(frame: Frame, node: ir.Expr, value: Value) -> Value:
+    empty = value.data
+    if not isinstance(empty, Empty) or value.origin is not Origin.NONE:
+        return value
+    here = empty.function is frame.function and empty.arm is frame.arm
+    named = isinstance(node, ir.Name) and frame.function is not None
+    return empty.made if here and named else value
 
 
 def _by_shape(args: Arguments, row: Row, of: Value | None) -> bool | None:

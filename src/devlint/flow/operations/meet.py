@@ -42,8 +42,8 @@ from devlint.flow.frames.record import Meeting
 from devlint.flow.modules.placement import is_registered
 from devlint.flow.modules.stale import note_meeting
 from devlint.flow.operations import batches, coverage
+from devlint.flow.operations.dimensions import grown
 from devlint.flow.operations.lookups import may_index
-from devlint.flow.operations.placeholders import grown
 from devlint.model import ir
 
 
