@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from devlint import torchapi
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind
 from devlint.flow.effects.overlays import OVERLAYS
 from devlint.torchapi import Dims, Effect, Row
-from devlint.torchapi.table import KINDS, as_function, read
+from devlint.torchapi.table import KINDS, TRAITS, as_function, read
 
 
 def rows_of(text: str) -> dict[str, Row]:
@@ -67,6 +68,7 @@ def test_the_last_argument_stays_the_last_one_in_the_function() -> None:
         ('{ effect = "keep", parts = "yes" }', "expected bool"),
         ('{ effect = "move", to = 1 }', "expected str"),
         ('{ effect = "keep", kind = "thing" }', 'unknown kind "thing"'),
+        ('{ effect = "keep", trait = "thing" }', 'unknown trait "thing"'),
         ('"keep"', "expected a table"),
     ],
 )
@@ -188,6 +190,13 @@ def test_the_version_follows_the_rows() -> None:
 
 def test_the_kinds_are_those_of_the_interpreter() -> None:
     assert {kind.upper() for kind in KINDS} <= {kind.name for kind in Kind}
+
+
+def test_the_traits_are_those_of_the_interpreter() -> None:
+    assert {trait.value for trait in Trait} >= TRAITS
+    table = torchapi.load()
+    rows = filter(None, map(table.get, table.names()))
+    assert {row.trait for row in rows} - {""} == TRAITS
 
 
 def test_every_alias_leads_to_a_row() -> None:

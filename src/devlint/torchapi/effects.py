@@ -104,6 +104,8 @@ class Row:
     construct of a module: "accelerator" for one that is on CUDA where that is available."""
     kind: str = "tensor"
     """The kind of the result, in the words of `flow.domain.values.Kind`, lower case."""
+    trait: str = ""
+    """What else is known of the result, in the words of `flow.domain.traits.Trait`."""
     parts: bool = False
     """The result is a tuple of such tensors (`split`, `topk`, an RNN's output)."""
     parts_with: tuple[str, ...] = ()

@@ -45,6 +45,10 @@ KINDS = frozenset({
     "number", "bool", "none", "dtype", "namespace",
 })  # fmt: skip
 """The kinds that a row may name, from `flow.domain.values.Kind`."""
+TRAITS = frozenset(
+    ("parameter", "buffer", "device context", "number of devices", "registers a buffer")
+)
+"""The traits that a row may name, from `flow.domain.traits.Trait`."""
 
 _MOST_ROWS = 1000
 """Rows that a user adds: a name may be compared with all of them."""
@@ -268,10 +272,10 @@ def _row(name: str, entry: Any, where: str) -> tuple[str, Row]:
     for needed in _NEEDED.get(changes["effect"], ()):
         if not changes.get(needed):
             raise ValueError(f'{where}: effect "{changes["effect"].value}" needs `{needed}`')
-    if changes.get("kind", "tensor") not in KINDS:
-        raise ValueError(
-            f'{where}: unknown kind "{changes["kind"][:_SHOWN]}": {", ".join(sorted(KINDS))}'
-        )
+    for key, words in (("kind", KINDS), ("trait", TRAITS)):
+        if key in changes and changes[key] not in words:
+            known = ", ".join(sorted(words))
+            raise ValueError(f'{where}: unknown {key} "{changes[key][:_SHOWN]}": {known}')
     return name, Row(name, **changes)
 
 

@@ -9,7 +9,7 @@ from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
-from devlint.flow.effects.use import Use, device_argument, result_kind
+from devlint.flow.effects.use import Use, device_argument, result_kind, trait_of
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import stale
@@ -29,9 +29,7 @@ def _create(use: Use) -> Value:
     grad = row.grad or use.args.asks("requires_grad")
     scalar = dimensions(use.args, row, known=use.frame.state.known)
     rows = Trait.ROWS if has_rows(use.args, row) else None
-    trait = _REGISTERED.get(row.name) or (
-        Trait.LEAF if grad and row.effect is Effect.CREATE else rows
-    )
+    trait = trait_of(row) or (Trait.LEAF if grad and row.effect is Effect.CREATE else rows)
     if not row.device and use.args.keyword("device") is not None:
         return Value(Kind.TENSOR, UNKNOWN)  # it is refused, which a rule tells
     if use.args.gives(("out",)):
@@ -98,10 +96,6 @@ def _is_fresh(named: Value) -> bool:
 
 
 _TAKES_TENSORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
-_REGISTERED = {
-    "torch.nn.UninitializedParameter": Trait.PARAMETER,
-    "torch.nn.UninitializedBuffer": Trait.BUFFER,
-}
 
 
 def _is_tensor(value: Value) -> bool:

@@ -8,16 +8,12 @@ from devlint.flow.domain.traits import REGISTERED, Fixed, Trait
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value, as_loaded, with_gradient
 from devlint.flow.effects import pinning
 from devlint.flow.effects.creation import tensor_like
-from devlint.flow.effects.use import Use, parts, plain, result_kind
+from devlint.flow.effects.use import Use, parts, plain, result_kind, trait_of
 from devlint.flow.frames.arguments import Given
 from devlint.flow.operations import arrivals, batches
 from devlint.flow.operations.dimensions import dimensions
 from devlint.torchapi.effects import Dims, Row
 
-_KEPT_AS = {
-    "torch.nn.Parameter": Trait.PARAMETER,
-    "torch.nn.Buffer": Trait.BUFFER,
-}
 _ITSELF = frozenset(
     "requires_grad_ detach_ share_memory_ contiguous coalesce resolve_conj resolve_neg type "
     "float double half bfloat16 int long short char byte bool cfloat cdouble chalf".split()
@@ -45,7 +41,7 @@ def keep(use: Use) -> Value:
         if kind is Kind.BATCH:
             return _of_tensor(use, of).but(kind=kind)  # a sequence that is packed
         return _of_tensor(use, (of[0], value)) if kind is Kind.TENSOR else plain(row)
-    if row.name == "torch.nn.Parameter":
+    if trait_of(row) is Trait.PARAMETER:
         return Value(Kind.TENSOR, UNKNOWN, grad=True, trait=Trait.PARAMETER)
     if value.kind is Kind.UNKNOWN:
         is_argument = kind is Kind.TENSOR and isinstance(value.data, Path)
@@ -62,7 +58,7 @@ def _of_tensor(use: Use, of: Given) -> Value:
     grad = row.grad or (value.grad and name not in _WITHOUT_GRADIENT)
     like = value.view if arrivals.looks_at_no_values(row) else value.alike
     kept = like(scalar=dimensions(use.args, row, value), grad=grad)
-    trait = _KEPT_AS.get(row.name) or _registered_as(row, value)
+    trait = trait_of(row) or _registered_as(row, value)
     if trait is None and value.trait is Trait.ROWS and row.dims is Dims.SAME:
         trait = value.trait
     kept = kept.but(trait=trait) if trait else kept

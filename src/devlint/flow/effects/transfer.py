@@ -205,9 +205,8 @@ def _host_only(use: Use) -> Value:
 def _register(use: Use) -> Value:
     receiver, name = use.args.receiver, use.args.find((0, "name"))
     kept = use.args.value((1, "tensor", "param", "module", "default"))
-    registers = Trait.REGISTERS_BUFFER if use.row.name == _REGISTER_BUFFER else None
     if receiver is None or name is None:
-        return Value(Kind.NONE, trait=registers)
+        return plain(use.row)
     found = use.frame.object(receiver[1])
     spelled = isinstance(name[1].data, str)
     if found is not None and (spelled or kept.kind is Kind.MODULE):
@@ -217,10 +216,7 @@ def _register(use: Use) -> Value:
         use.frame.update(receiver[1], found.with_entry(entry, kept.but(trait=trait)))
         if kept.kind is Kind.MODULE and found.items is not None:  # of a `Sequential`
             extend_module(use.frame, receiver[1], kept)
-    return Value(Kind.NONE, trait=registers)
-
-
-_REGISTER_BUFFER = "torch.nn.Module.register_buffer"
+    return plain(use.row)
 
 
 def _construct(use: Use) -> Value:
@@ -249,12 +245,8 @@ def _construct(use: Use) -> Value:
 
 def _opaque(use: Use) -> Value:
     name = use.row.name
-    if name == "torch.cuda.device_count":
-        return Value(Kind.NUMBER, trait=Trait.DEVICE_COUNT)
     if name in ("torch.cuda.set_device", "torch.cuda.device"):
         device_argument(use, via="set_device")
-    if name == "torch.cuda.device":
-        return Value(Kind.UNKNOWN, trait=Trait.DEVICE_CONTEXT)
     if not name.startswith("torch."):
         device_argument(use)
     return _array(use)

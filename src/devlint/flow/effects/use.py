@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from devlint.flow.devices.named import use_device
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.contents import flatten
@@ -69,14 +70,20 @@ def result_kind(row: Row) -> Kind:
     return _KINDS.get(row.kind, Kind.UNKNOWN)
 
 
+_TRAITS = {trait.value: trait for trait in Trait}
+
+
+def trait_of(row: Row) -> Trait | None:
+    """The trait that a row names."""
+    return _TRAITS.get(row.trait)
+
+
 def plain(row: Row) -> Value:
-    """A result of which only the kind is known."""
-    kind = result_kind(row)
-    if kind is Kind.NONE:
-        return NONE
-    if kind in (Kind.UNKNOWN, Kind.TENSOR):
-        return NOTHING
-    return Value(kind, scalar=False if row.dims is Dims.SOME else None)
+    """A result of which only the kind and the trait are known."""
+    kind, trait = result_kind(row), trait_of(row)
+    if trait is None and kind in (Kind.NONE, Kind.UNKNOWN, Kind.TENSOR):
+        return NONE if kind is Kind.NONE else NOTHING
+    return Value(kind, scalar=False if row.dims is Dims.SOME else None, trait=trait)
 
 
 def parts(use: Use, value: Value) -> Value:
