@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from devlint.flow.calls import gradients
 from devlint.flow.calls.function_calls import call_function
-from devlint.flow.calls.library_calls import give_up
 from devlint.flow.calls.module_calls import call_module
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value
-from devlint.flow.effects import moves, transfer
+from devlint.flow.effects import frameworks, moves, transfer
 from devlint.flow.effects.model_overlays import encoding_method
 from devlint.flow.facts import Move
 from devlint.flow.frames.arguments import Arguments
@@ -94,7 +93,8 @@ def call_bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Va
     if row is None:
         return NOTHING
     if row.managed:
-        give_up(frame, args)
+        for _, value in args.all:
+            frameworks.prepared(frame, node, value)
     owner, _, name = bound.name.rpartition(".")
     is_module = owner == "torch.nn.Module" or bound.receiver.kind is Kind.MODULE
     if is_module and name in SAME_MODULE:

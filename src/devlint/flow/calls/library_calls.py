@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from devlint.flow.calls import applied, fields
 from devlint.flow.conditions.implications import truth
 from devlint.flow.domain.keys import CUDA_USED
-from devlint.flow.domain.lattice import CPU, UNKNOWN
+from devlint.flow.domain.lattice import CPU
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
-from devlint.flow.effects import saved, transfer, workers
+from devlint.flow.domain.values import NONE, NOTHING, Value
+from devlint.flow.effects import frameworks, saved, transfer, workers
 from devlint.flow.facts import ApiCall
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.fields import NAMESPACES
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import EXITS
 from devlint.flow.modules import wrapping
-from devlint.flow.modules.placement import forget_optimizer
 from devlint.flow.operations import arrivals
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
@@ -59,22 +56,13 @@ def call_library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Val
     if row.cuda:
         frame.state.known[CUDA_USED] = True
     if row.managed and row.effect is not Effect.CONSTRUCT:
-        give_up(frame, args)
+        for _, value in args.all:
+            frameworks.prepared(frame, node, value)
     if row.effect is Effect.KEEP and args.receiver is None and row.of == ("self",):
         # `torch.Tensor.x(t)`: the first argument is the receiver.
         first = args.find((0,))
         args = args if first is None else Arguments(args.all[1:], first)
     return transfer.apply(frame, node, row, args)
-
-
-def give_up(frame: Frame, args: Arguments) -> None:
-    """A framework places what it is given: nothing more is said of it."""
-    for _, value in args.all:
-        found = frame.object(value)
-        if value.kind is Kind.OPTIMIZER:
-            forget_optimizer(frame, value)
-        elif found is not None:
-            frame.update(value, replace(found, device=UNKNOWN, managed=True))
 
 
 _TOLD_AS_MEETINGS = (

@@ -30,10 +30,9 @@ def _create(use: Use) -> Value:
     scalar = dimensions(use.args, row, known=use.frame.state.known)
     rows = Trait.ROWS if has_rows(use.args, row) else None
     trait = trait_of(row) or (Trait.LEAF if grad and row.effect is Effect.CREATE else rows)
-    if not row.device and use.args.keyword("device") is not None:
-        return Value(Kind.TENSOR, UNKNOWN)  # it is refused, which a rule tells
-    if use.args.gives(("out",)):
-        return Value(Kind.TENSOR, UNKNOWN)  # it is written into another
+    refused = not row.device and use.args.keyword("device") is not None  # which a rule tells
+    if refused or use.args.gives(("out",)):  # it is written into another
+        return Value(Kind.TENSOR, UNKNOWN)
     if device is not None:
         workers.note_use(use.frame, use.node, device)
         if row.data and device != CPU:

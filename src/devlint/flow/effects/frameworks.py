@@ -62,13 +62,14 @@ def called(frame: Frame, node: ir.Call, base: Value, attr: str, args: Arguments)
         return NOTHING
     path = base.data if isinstance(base.data, Path) and not args.keywords() else None
     place = UNKNOWN if path is None else as_device(path_value(f"{path.text}.device", path.given))
-    prepared = tuple(_prepared(frame, node, value, place) for _, value in args.positional())
-    if len(prepared) == 1:
-        return prepared[0]
-    return Value(Kind.TUPLE, data=frame.allocate(node, Object(items=prepared)))
+    made = tuple(prepared(frame, node, value, place) for _, value in args.positional())
+    if len(made) == 1:
+        return made[0]
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(items=made)))
 
 
-def _prepared(frame: Frame, node: ir.Call, value: Value, place: Device) -> Value:
+def prepared(frame: Frame, node: ir.Call, value: Value, place: Device = UNKNOWN) -> Value:
+    """What a framework has placed: nothing more is said of where that is, unless it is told."""
     found = frame.object(value)
     if value.kind is Kind.OPTIMIZER:
         forget_optimizer(frame, value)

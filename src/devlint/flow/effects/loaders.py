@@ -46,14 +46,12 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
     if kind is Kind.DATASET and row.tensors and not args.unpacked:
         tensors = Object(items=tuple(value for _, value in args.all))
         parts = {"tensors": Value(Kind.TUPLE, data=frame.allocate((node, "tensors"), tensors))}
+    elif kind is Kind.LOADER and (of := args.find((0, "dataset"))) is not None:
+        parts = {"dataset": of[1]}
     told = Step(Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET, node)
-    of = args.find((0, "dataset")) if kind is Kind.LOADER else None
     yields = kind is Kind.LOADER and device == CPU
     batch = collation.batch_of(frame, node, args, collating, told) if yields else NOTHING
-    made = Object(
-        device=device, items=of and (of[1],), entries=parts, element=batch, source=row.name,
-        trace=told,
-    )  # fmt: skip
+    made = Object(device=device, entries=parts, element=batch, source=row.name, trace=told)
     if kind is Kind.LOADER:
         pinning.argument(frame, node, args, device)
         workers.note_loader(frame, node, args)

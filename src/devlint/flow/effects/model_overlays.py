@@ -138,7 +138,7 @@ def encoding_method(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) 
     if graphs.is_graph(frame, bound.receiver):
         return NOTHING
     part = part_of_encoding(frame, (bound.node, bound.receiver), args.value((0,)).data)
-    match bound.name.rpartition(".")[2]:
+    match bound.name:
         case "get" | "pop" if args.find((0,)) is not None:
             return NOTHING if args.gives((1,)) else part
         case "values":

@@ -144,19 +144,16 @@ def _destination(
         return CPU, None
     if method == "type":
         return None, None
-    target = args.find((0, "device"))
+    target = args.find((0, "device", "other", "tensor"))
     if method in ("cuda", "xpu"):
         if target is None or target[1].kind is Kind.NONE:
             return (UNKNOWN if args.unpacked else Known(method)), None
         device = use_device(frame, *target, via="cuda")
         return (device if device != UNKNOWN else Known(method)), target
     if target is None:
-        other = args.find(("other", "tensor"))
-        if other is not None:
-            return frame.place(other[1]), other
         return (UNKNOWN if args.unpacked else None), None
     node, value = target
-    if value.kind in (Kind.TENSOR, Kind.BATCH):
+    if value.kind in TENSORS:
         return frame.place(value), target
     if value.kind is Kind.STRING and receiver.kind is Kind.UNKNOWN and value.device == UNKNOWN:
         return None, target  # another library's `.to`

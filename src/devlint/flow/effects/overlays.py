@@ -85,7 +85,7 @@ def _get_default_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) 
 
 def _get_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """A number that is -1 for a tensor that is on the CPU: a rule asks where it goes."""
-    of = args.find(row.of) or args.receiver
+    of = args.find(row.of)
     places = () if of is None else leaves(of[1].device)
     elsewhere = [isinstance(each, Known) and not each.is_host for each in places]
     index = not elsewhere or not all(elsewhere)
@@ -94,7 +94,7 @@ def _get_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
 
 def _extremum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`max(x)` reduces, `max(x, y)` joins, `max(x, 1)` gives values and indices."""
-    of = args.find(row.of) or args.receiver
+    of = args.find(row.of)
     if of is None or of[1].kind not in TENSORS:
         return NOTHING
     first = 0 if args.receiver is not None else 1

@@ -100,7 +100,7 @@ def _array(use: Use) -> Value:
 
 def _move(use: Use) -> Value:
     """A function that moves: methods come through `moves` instead."""
-    of = use.args.find(use.row.of) or use.args.receiver
+    of = use.args.find(use.row.of)
     if of is None:
         return NOTHING
     value = of[1]

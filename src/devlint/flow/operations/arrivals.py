@@ -107,12 +107,10 @@ def read(frame: Frame, node: ir.Node, *given: Given) -> None:
 # --- calls that rows describe --------------------------------------------------------------
 
 _VIEWS = frozenset(
-    "alias as_strided chunk data_ptr detach detach_ diagonal dim element_size expand expand_as "
-    "flatten hsplit is_contiguous is_pinned movedim narrow numel permute pin_memory ravel "
-    "record_stream requires_grad_ reshape select size split squeeze squeeze_ storage_offset stride "
-    "swapaxes swapdims t tensor_split transpose unbind unflatten unfold unsqueeze unsqueeze_ "
-    "untyped_storage view view_as vsplit broadcast_to broadcast_tensors is_floating_point "
-    "is_complex Parameter Buffer copy_ to cpu cuda type".split()
+    "as_strided chunk detach detach_ diagonal expand expand_as flatten hsplit movedim narrow "
+    "permute pin_memory ravel requires_grad_ reshape select split squeeze squeeze_ swapaxes "
+    "swapdims t tensor_split transpose unbind unflatten unfold unsqueeze unsqueeze_ view view_as "
+    "vsplit broadcast_to Parameter Buffer copy_ type".split()
 )
 """What looks at no values: other shapes of the same memory, and copies in the order of the stream.
 `reshape`, `flatten` and `ravel` may copy; that is let go."""

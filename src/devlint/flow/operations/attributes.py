@@ -60,10 +60,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         told = _about_device(frame, node, base)
         if told is not None:
             return told
-    if kind is Kind.LOADER and attr == "dataset":
-        found = frame.object(base)
-        return found.items[0] if found is not None and found.items else NOTHING
-    if kind is Kind.DATASET:
+    if kind is Kind.DATASET or (kind is Kind.LOADER and attr == "dataset"):
         found = frame.object(base)
         return NOTHING if found is None else found.entries.get(attr, NOTHING)
     if kind in TENSORS:
