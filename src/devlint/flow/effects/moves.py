@@ -26,7 +26,8 @@ from devlint.flow.syntax.passing import is_thrown_away, passing
 from devlint.model import ir
 from devlint.model.trees import root_name
 
-METHODS = frozenset(("to", "cuda", "cpu", "xpu", "type", "to_empty"))
+_TO_ACCELERATORS = ("cuda", "xpu", "mtia", "ipu")
+METHODS = frozenset(("to", "cpu", "type", "to_empty", *_TO_ACCELERATORS))
 _KEYWORDS = frozenset(
     ("device", "dtype", "non_blocking", "async", "copy", "memory_format", "tensor", "other",
      "recurse")
@@ -145,7 +146,7 @@ def _destination(
     if method == "type":
         return None, None
     target = args.find((0, "device", "other", "tensor"))
-    if method in ("cuda", "xpu"):
+    if method in _TO_ACCELERATORS:
         if target is None or target[1].kind is Kind.NONE:
             return (UNKNOWN if args.unpacked else Known(method)), None
         device = use_device(frame, *target, via="cuda")
@@ -170,7 +171,7 @@ def _is_told(method: str, receiver: Value, args: Arguments, target: Given | None
     """Whether a call is a move of PyTorch's: other libraries have a `.to` and a `.type` too."""
     if receiver.kind in (Kind.LIBRARY, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION, Kind.NONE):
         return False
-    if method in ("cuda", "cpu", "xpu") or receiver.kind is Kind.TENSOR:
+    if method == "cpu" or method in _TO_ACCELERATORS or receiver.kind is Kind.TENSOR:
         return True
     if receiver.kind is Kind.UNKNOWN:
         return target is not None and (

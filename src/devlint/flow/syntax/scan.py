@@ -55,7 +55,7 @@ _NO_ARRAY_HAS = TENSOR_ONLY - {"device", "view"}
 """What tensors have and arrays have not, nor modules that could stand for either."""
 TENSORS_ALONE_HAVE = _NO_ARRAY_HAS - _WEAK
 """What nothing else has that a file may hold: no array, module, list, dict or number."""
-MOVES = frozenset(("to", "cuda", "cpu", "xpu", "to_empty", "pin_memory"))
+MOVES = frozenset(("to", "cuda", "cpu", "xpu", "mtia", "ipu", "to_empty", "pin_memory"))
 
 _OR_ARRAY = frozenset(
     "shape reshape transpose sum mean max min argmax flatten squeeze ndim clip std var "
