@@ -58,11 +58,19 @@ def call_library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Val
     if row.managed and row.effect is not Effect.CONSTRUCT:
         for _, value in args.all:
             frameworks.prepared(frame, node, value)
-    if row.effect is Effect.KEEP and args.receiver is None and row.of == ("self",):
+    if args.receiver is None and _is_method(name, row):
         # `torch.Tensor.x(t)`: the first argument is the receiver.
         first = args.find((0,))
         args = args if first is None else Arguments(args.all[1:], first)
     return transfer.apply(frame, node, row, args)
+
+
+def _is_method(name: str, row: Row) -> bool:
+    """Whether a dotted name is that of a method, which takes its receiver first."""
+    if row.effect is Effect.MOVE_IN_PLACE:
+        return False  # nothing is known of a module that is moved so
+    bound = row.effect is Effect.KEEP and row.of == ("self",)
+    return bound or name.startswith(("torch.Tensor.", "torch.nn.Module."))
 
 
 _TOLD_AS_MEETINGS = (
