@@ -173,7 +173,8 @@ def _device_of_result(
 ) -> Device:
     if lead is None:
         return UNKNOWN if unknown else frame.place(tensors[0])
-    if frame.caller is not None and only_host(lead.device):
+    part = frame.file.parts.get(frame.name) is frame.function  # it stands in for its caller
+    if frame.caller is not None and not part and only_host(lead.device):
         given = (value for value in tensors if value.origin is Origin.INPUT)
         if any(frame.place(value) == UNKNOWN for value in given):
             return UNKNOWN  # this call doesn't tell where its argument is
