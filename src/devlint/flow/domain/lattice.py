@@ -208,7 +208,7 @@ def _given_all(device: Device, parts: Settled, hold: bool) -> Device:
 
 
 def _is_proven_host(place: Symbol, key: str) -> bool:
-    if key == ARGUMENTS_ON_HOST:
+    if key == ARGUMENTS_ON_HOST or (key.endswith(f".device{ON_HOST}") and not is_stored(key)):
         return is_place_of_argument(place) or place == THE_MODULE
     return key in (ALL_ON_HOST, place.key + ON_HOST)
 
