@@ -17,7 +17,8 @@ from devlint.flow.facts import (
 from devlint.model.reports import Report
 from devlint.rules import rule
 from devlint.rules._meetings import device_at, is_cuda, root
-from devlint.rules._moving import move_from_the_start
+from devlint.rules._moving import keep_target, move_from_the_start
+from devlint.rules._remedies import devices_of
 
 
 @rule("uneven-guard", on=ModuleCall)
@@ -27,10 +28,10 @@ def uneven_call(call: ModuleCall) -> Iterator[Report]:
 
 @rule("uneven-guard", on=Join)
 def uneven_join(join: Join) -> Iterator[Report]:
-    yield from _uneven(join.placed, join.context.role)
+    yield from _uneven(join.placed, join.context.role, join.inplace)
 
 
-def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
+def _uneven(operands: tuple[Operand, ...], role: Role, inplace: bool = False) -> Iterator[Report]:
     moved = next((operand for operand in operands if operand.guarded), None)
     if moved is None or role in (Role.DATA, Role.MANAGED):
         return
@@ -48,12 +49,16 @@ def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
         there, here = device_at(moved.device, found.when), device_at(other.device, found.when)
         if condition == CUDA_AVAILABLE and not holds and is_cuda(here):
             continue  # the bare "cuda" raises there by itself
+        if inplace and other is operands[0]:
+            fix = keep_target(other, moved, devices_of(moved))
+        else:
+            fix = move_from_the_start(other, moved, module=moved.kind is Kind.MODULE)
         clause = f"{'when' if holds else 'unless'} {worded(condition)}"
         yield Report(
             at=other.node,
             message=f"`{other}` is on {here} but `{moved}` is on {there} {clause}",
             because=(*moved.trace, *other.trace),
-            fix=move_from_the_start(other, moved, module=moved.kind is Kind.MODULE),
+            fix=fix,
             root=root(other),
             help="move both under one condition, or both to one `device` without any",
         )
