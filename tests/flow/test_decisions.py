@@ -183,7 +183,6 @@ def test_writing_words_is_no_decision(source: str) -> None:
 # --- names ---------------------------------------------------------------------------------
 
 READ_TEXTS = {
-    "flow/devices/indexed.py": "device strings",
     "rules/device_compared_with_string.py": "device strings",
     "rules/invalid_device.py": "device strings, and torch's message about them",
     "rules/load_without_map_location.py": "addresses from which torch loads",

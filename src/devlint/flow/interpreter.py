@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint.flow.bodies import statements
 from devlint.flow.bodies.classes import mark_mixins
-from devlint.flow.bodies.expressions import EVALUATORS, evaluate, watched
+from devlint.flow.bodies.expressions import EVALUATORS, watched
 from devlint.flow.bodies.functions import invoke, run_alone
 from devlint.flow.bodies.methods import run_class
 from devlint.flow.calls.callers import calls_tell
@@ -161,7 +161,7 @@ def _world(
         table, _describe(text, path, table), BACKENDS | device_types, project,
         steps=Steps() if project is None else project.steps,
     )  # fmt: skip
-    world.evaluate, world.call, world.invoke = evaluate, call_value, invoke
+    world.call, world.invoke = call_value, invoke
     world.store, world.run, world.evaluators = statements.store, statements.run, EVALUATORS
     return world
 

@@ -8,7 +8,6 @@ the project, unless it is given something that only one of them has.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from devlint.flow.bodies.entries import Entry, entry_of, without_constants
 from devlint.flow.bodies.following import Call
@@ -21,7 +20,7 @@ from devlint.flow.bodies.summaries import (
     summary_of,
 )
 from devlint.flow.domain.paths import Ref
-from devlint.flow.domain.values import Value
+from devlint.flow.domain.values import NOTHING, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.shared import Shared
 
@@ -30,38 +29,31 @@ Run = Callable[[Frame, Call], tuple[Value, Frame, list[Ref]]]
 written of the objects that somebody can still find."""
 
 
-class Answer(NamedTuple):
-    """What a call gives."""
-
-    value: Value
-    by_summary: bool
-
-
-def answer(frame: Frame, call: Call, run: Run) -> Answer:
+def answer(frame: Frame, call: Call, run: Run) -> Value:
     """What a call gives by the summary of an earlier one, or of this one, which runs then."""
     entry, shared = entry_of(frame, call), _shared(frame, call)
     if entry is None:
-        return Answer(run(frame, call)[0], by_summary=False)
+        value = run(frame, call)[0]
+        return NOTHING if call.is_apart else value
     summary = _known(frame, entry, shared) or _general(frame, call, entry, shared, run)
     if summary is not None:
         frame.world.step(summary.size)
         frame.reached |= summary.reached
         frame.is_deep |= summary.is_deep
         frame.state.wait()
-        return Answer(instantiate(summary, entry, frame, call.terms), by_summary=True)
+        return instantiate(summary, entry, frame, call.terms)
     value, summary = _find_out(frame, call, entry, shared, run)
-    if summary is None:
-        return Answer(value, by_summary=False)
-    frame.world.step(summary.size)  # as where it is found
-    key = entry.key(summary.is_deep)
-    frame.world.answers.summaries[key] = summary
-    frame.world.answers.forms.setdefault(entry.kind, summary)
-    common = in_common(summary, frame.world.home)
-    if common is not None and common.found is not None and shared is not None:
-        shared.keep(key, call.closure.file.path, common, common.found.inquiry)
+    if summary is not None:
+        frame.world.step(summary.size)  # as where it is found
+        key = entry.key(summary.is_deep)
+        frame.world.answers.summaries[key] = summary
+        frame.world.answers.forms.setdefault(entry.kind, summary)
+        common = in_common(summary, frame.world.home)
+        if common is not None and common.found is not None and shared is not None:
+            shared.keep(key, call.closure.file.path, common, common.found.inquiry)
     if not call.is_apart:
-        return Answer(value, by_summary=False)
-    return Answer(instantiate(summary, entry, frame, call.terms), by_summary=True)
+        return value
+    return NOTHING if summary is None else instantiate(summary, entry, frame, call.terms)
 
 
 def _shared(frame: Frame, call: Call) -> Shared | None:
@@ -94,8 +86,7 @@ def _used(
     if summary is None or not summary.answers(entry) or _leads_back(frame, summary):
         return None
     world, found = frame.world, summary.found
-    if found is None or not found.is_shared:
-        world.answers.own += 1
+    world.answers.own += found is None or not found.is_shared
     if found is not None and shared is not None:
         shared.rely_on(found.inquiry)
         world.of_file.update(found.notes)

@@ -288,10 +288,7 @@ def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
 def _stored_by_others(info: ClassInfo, method: ir.Function) -> set[str]:
     """The attributes that more than the constructor, a method and what it calls store: what resets
     one may be called wherever the module is moved."""
-    this = method.params[0].name
-    called = {
-        self_attribute(node.func, this) for node in descendants(method) if isinstance(node, ir.Call)
-    }
+    called = info.file.scan(method).self_calls
     return {
         name
         for other, scan in info.scans()

@@ -81,13 +81,9 @@ def comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     frame.state = frame.fork(outside)
     source = frame.evaluate(node.clauses[0].iter)
     items = unpacking.known_items(frame, source)
-    if not unpacking.are_one_by_one(frame, items):
-        item = unpacking.element_of(frame, source)
-        made = Object(element=_of_item(frame, node, source, item))
-    elif _is_plain(node):
-        made = _of_each(frame, node, items)
-    else:
-        made = Object(element=join_held([_of_item(frame, node, source, item) for item in items]))
+    known = unpacking.are_one_by_one(frame, items)
+    each = items if known else (unpacking.element_of(frame, source),)
+    made = _gathered(node, [_of_item(frame, node, source, item) for item in each], known)
     inside, frame.state = frame.state, outside
     frame.state.copies, frame.state.busy = inside.copies, inside.busy
     for ref in inside.heap.written:
@@ -100,30 +96,23 @@ def comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     return Value(_KINDS[node.kind], data=frame.allocate(node, made))
 
 
-def _is_plain(node: ir.Comprehension) -> bool:
-    """Whether it makes one thing of each item of one source."""
-    return len(node.clauses) == 1 and not node.clauses[0].tests
+def _gathered(node: ir.Comprehension, made: list[tuple[Value, Value]], known: bool) -> Object:
+    """What holds these keys and elements; `known`: of one item of its first source each."""
+    values = [value for _, value in made]
+    names = [key.data for key, _ in made if isinstance(key.data, str)]
+    if known and node.kind != "set" and len(node.clauses) == 1 and not node.clauses[0].tests:
+        if node.key is None:
+            return Object(items=tuple(values))
+        if len(names) == len(made):
+            return Object(items=(), entries=dict(zip(names, values, strict=True)))
+    return Object(element=join_held(values))
 
 
-def _of_each(frame: Frame, node: ir.Comprehension, items: tuple[Value, ...]) -> Object:
-    """What it makes of items that are known, one after the other."""
-    keys, values = [], []
-    for item in items:
-        frame.world.store(frame, node.clauses[0].target, item)
-        keys.append(NOTHING if node.key is None else frame.evaluate(node.key))
-        values.append(frame.evaluate(node.element))
-    if node.kind == "set":
-        return Object(element=join_all(values))
-    if node.key is None:
-        return Object(items=tuple(values))
-    names = [key.data for key in keys if isinstance(key.data, str)]
-    if len(names) < len(keys):
-        return Object(element=join_all(values))
-    return Object(items=(), entries=dict(zip(names, values, strict=True)))
-
-
-def _of_item(frame: Frame, node: ir.Comprehension, source: Value, item: Value) -> Value:
-    """What it makes of an item of its first source, and of any of the others."""
+def _of_item(
+    frame: Frame, node: ir.Comprehension, source: Value, item: Value
+) -> tuple[Value, Value]:
+    """The key and the element that it makes of an item of its first source, and of any of the
+    others."""
     known = frame.state.known
     frame.state.known = known.copy()
     for number, clause in enumerate(node.clauses):
@@ -136,8 +125,7 @@ def _of_item(frame: Frame, node: ir.Comprehension, source: Value, item: Value) -
         for test in clause.tests:
             frame.evaluate(test)
             narrow.assume(frame, test, True)
-    if node.key is not None:
-        frame.evaluate(node.key)
+    key = NOTHING if node.key is None else frame.evaluate(node.key)
     made = frame.evaluate(node.element)
     frame.state.known = known
-    return made
+    return key, made

@@ -34,11 +34,6 @@ from devlint.flow.operations import (
 from devlint.model import ir
 
 
-def evaluate(frame: Frame, node: ir.Expr) -> Value:
-    """The value of an expression; its facts are recorded on the way."""
-    return frame.world.evaluators[type(node)](frame, node)
-
-
 def _constant(frame: Frame, node: ir.Constant) -> Value:
     value = node.value
     if value is None:
@@ -67,25 +62,25 @@ def _name(frame: Frame, node: ir.Name) -> Value:
 
 
 def _attribute(frame: Frame, node: ir.Attribute) -> Value:
-    value = attributes.read(frame, node, evaluate(frame, node.value))
+    value = attributes.read(frame, node, frame.evaluate(node.value))
     asks = value.trait is Trait.ANSWER and value.data is None  # `x.is_cuda`
     return implications.truth(frame, node, value).but(trait=Trait.ANSWER) if asks else value
 
 
 def _subscript(frame: Frame, node: ir.Subscript) -> Value:
-    base = evaluate(frame, node.value)
+    base = frame.evaluate(node.value)
     if base.kind is Kind.LIBRARY:
         if base.data == "os.environ":
-            return ranks.of_variable(frame, node, evaluate(frame, node.index))
+            return ranks.of_variable(frame, node, frame.evaluate(node.index))
         namespace, _, held = str(base.data).rpartition(".")
         if held == "__dict__":  # `models.__dict__[name]`
-            return library.member(frame, namespace, evaluate(frame, node.index).data, node)
+            return library.member(frame, namespace, frame.evaluate(node.index).data, node)
         frame.ask(node.index)  # `Union[torch.FloatTensor, ...]` uses no device
         return NOTHING
     if isinstance(base.data, ClassInfo) and _is_generic(base.data):  # `C[int]` makes what `C` does
         frame.ask(node.index)
         return base
-    return subscripts.subscript(frame, node, base, evaluate(frame, node.index))
+    return subscripts.subscript(frame, node, base, frame.evaluate(node.index))
 
 
 def _is_generic(info: ClassInfo) -> bool:
@@ -94,7 +89,7 @@ def _is_generic(info: ClassInfo) -> bool:
 
 def _slice(frame: Frame, node: ir.Slice) -> Value:
     parts = (node.lower, node.upper, node.step)
-    bounds = tuple(None if part is None else evaluate(frame, part).data for part in parts)
+    bounds = tuple(None if part is None else frame.evaluate(part).data for part in parts)
     each = zip(bounds, parts, strict=True)
     known = all(part is None or type(bound) is int for bound, part in each) and bounds[2] != 0
     return Value(Kind.UNKNOWN, data=bounds if known else None, trait=Trait.SLICE)
@@ -112,14 +107,14 @@ def _binary(frame: Frame, node: ir.Binary) -> Value:
     spine: list[ir.Binary] = [node]
     while isinstance(spine[-1].left, ir.Binary):
         spine.append(spine[-1].left)
-    value = evaluate(frame, spine[-1].left)
+    value = frame.evaluate(spine[-1].left)
     for link in reversed(spine):
-        value = operators.binary(frame, link, value, evaluate(frame, link.right))
+        value = operators.binary(frame, link, value, frame.evaluate(link.right))
     return value
 
 
 def _unary(frame: Frame, node: ir.Unary) -> Value:
-    value = evaluate(frame, node.operand)
+    value = frame.evaluate(node.operand)
     if node.op == "not":
         questions.note_uncalled(frame, node.operand, value)
         return implications.truth(frame, node, value)
@@ -138,7 +133,7 @@ def _boolean(frame: Frame, node: ir.Boolean) -> Value:
     while isinstance(rest, ir.Boolean) and rest.op == node.op:
         terms.append(rest.right)
         rest = rest.left
-    values = [evaluate(frame, rest)]
+    values = [frame.evaluate(rest)]
     outside = frame.state
     frame.state = frame.fork(outside)
     for term in reversed(terms):
@@ -149,7 +144,7 @@ def _boolean(frame: Frame, node: ir.Boolean) -> Value:
             break  # what follows never runs; with a string it is a slip that rules tell of
         questions.note_uncalled(frame, rest, values[-1])
         narrow.assume(frame, rest, node.op == "and")
-        values.append(evaluate(frame, term))
+        values.append(frame.evaluate(term))
         rest = term
     frame.state = join_states(outside, frame.state)
     if frame.testing:
@@ -166,7 +161,7 @@ def _boolean(frame: Frame, node: ir.Boolean) -> Value:
 
 def _compare(frame: Frame, node: ir.Compare) -> Value:
     before, frame.comparing = frame.comparing, True
-    left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    left, right = frame.evaluate(node.left), frame.evaluate(node.right)
     frame.comparing = before
     return operators.compare(frame, node, left, right)
 
@@ -177,7 +172,7 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
         fallbacks.look_at_choice(frame, node)
     known = settled(frame, node.test, tested)
     if known is not None:
-        return evaluate(frame, node.body if known else node.orelse)
+        return frame.evaluate(node.body if known else node.orelse)
     test = undecided(frame, node.test)
     key = implications.parting(frame, test)
     outside = frame.state
@@ -185,7 +180,7 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     for holds, branch in ((True, node.body), (False, node.orelse)):
         frame.state = frame.fork(outside)
         narrow.assume(frame, test, holds)
-        value = evaluate(frame, branch)
+        value = frame.evaluate(branch)
         frame.state.env[_CHOSEN] = value
         ends.append((value, frame.state))
     (yes, after_yes), (_, after_no) = ends
@@ -211,7 +206,7 @@ def _lambda(frame: Frame, node: ir.Lambda) -> Value:
         outside, frame.state = frame.state, frame.fork()
         for parameter in node.params:
             frame.state.bind(parameter.name, path_value(parameter.name))
-        evaluate(frame, node.body)
+        frame.evaluate(node.body)
         frame.state = outside
     return Value(Kind.FUNCTION, data=closure)
 
@@ -223,30 +218,30 @@ def _as_function(node: ir.Lambda) -> ir.Function:
 
 
 def _walrus(frame: Frame, node: ir.Walrus) -> Value:
-    value = evaluate(frame, node.value)
+    value = frame.evaluate(node.value)
     frame.state.bind(node.target.id, value)
     return value
 
 
 def _starred(frame: Frame, node: ir.Starred) -> Value:
-    return unpacking.element_of(frame, evaluate(frame, node.value))
+    return unpacking.element_of(frame, frame.evaluate(node.value))
 
 
 def _await(frame: Frame, node: ir.Await) -> Value:
-    evaluate(frame, node.value)
+    frame.evaluate(node.value)
     frame.state.wait()
     return NOTHING
 
 
 def _yield(frame: Frame, node: ir.Yield) -> Value:
-    value = NONE if node.value is None else evaluate(frame, node.value)
+    value = NONE if node.value is None else frame.evaluate(node.value)
     frame.yielded.append(unpacking.element_of(frame, value) if node.delegate else value)
     frame.state.wait()  # what gets it may wait
     return NOTHING
 
 
 def _text(frame: Frame, node: ir.Text) -> Value:
-    values = [(part, evaluate(frame, part)) for part in node.parts]
+    values = [(part, frame.evaluate(part)) for part in node.parts]
     return operators.formatted(frame, values)
 
 

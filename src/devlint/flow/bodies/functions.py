@@ -55,25 +55,19 @@ def invoke(
         positional = [_as_known(frame, value) for value in positional]
         keywords = {name: _as_known(frame, value) for name, value in keywords.items()}
     role = role_of(closure.name, closure.owner, frame.role, closure.file)
+    terms = None
     if runs_apart(frame, closure):
         _forget(frame, closure, positional, keywords)
         if returns.is_generator(closure):
             return NOTHING
         terms, positional, keywords = in_terms(frame, closure, positional, keywords)
-        apart = Call(node, closure, role, positional, keywords, others, terms)
-        return _by_summary(frame, apart)
-    call = Call(node, closure, role, positional, keywords, others)
-    if is_part or not _has_summary(frame, closure):
-        return _run_here(frame, call)[0]
-    return _by_summary(frame, call)
-
-
-def _by_summary(frame: Frame, call: Call) -> Value:
-    """What a call gives by a summary, if it can have one."""
-    value, by_summary = answer(frame, call, _run_here)
-    if by_summary:
-        return _of_call(value, call.node)
-    return NOTHING if call.is_apart else value
+    call = Call(node, closure, role, positional, keywords, others, terms)
+    if terms is None and (is_part or not _has_summary(frame, closure)):
+        value = _run_here(frame, call)[0]
+    else:
+        value = answer(frame, call, _run_here)
+    told = value.trace is not None and value.kind in TENSORS
+    return value.step(Sort.CALL, node) if told else value  # the steps by which it is known
 
 
 def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
@@ -127,7 +121,7 @@ def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
     frame.state.busy = inner.state.busy
     if inner.is_guest:
         frame.state.wait()  # what began there can't be pointed at
-    return _of_call(value, node), inner, left
+    return value, inner, left
 
 
 def _of_other_names(
@@ -149,12 +143,6 @@ def _has_summary(frame: Frame, closure: Closure) -> bool:
     derivations as well, and the body of a generator runs later."""
     local = any(map(is_local, frame.state.paths))
     return frame.world.trial is None and not local and not returns.is_generator(closure)
-
-
-def _of_call(value: Value, node: ir.Expr) -> Value:
-    """What a call gives, with the call among the steps by which it is known where that is."""
-    told = value.trace is not None and value.kind in TENSORS
-    return value.step(Sort.CALL, node) if told else value
 
 
 def _carry(frame: Frame, inner: Frame, value: Value) -> None:

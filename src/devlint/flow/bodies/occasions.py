@@ -4,7 +4,7 @@ of a module that try or export it as it was made."""
 from __future__ import annotations
 
 from devlint.flow.frames.files import ClassInfo, File
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import descendants, units
 from devlint.model import ir
 from devlint.policy import means
 
@@ -28,14 +28,12 @@ def is_asked_by_constructors(file: File, method: str) -> bool:
 
 def _asked_by_constructors(file: File) -> set[str]:
     early, late = set[str](), set[str]()
-    for statement in file.body:
-        inside = statement.body if isinstance(statement, ir.Class) else (statement,)
-        for function in inside:
-            if isinstance(function, ir.Function):
-                found = file.scan(function)
-                of_itself = found.methods & found.self_calls
-                early |= found.methods if function.name == "__init__" else set()
-                late |= of_itself if function.name == "__init__" else found.methods
+    for function in units(file.body):
+        if isinstance(function, ir.Function):
+            found = file.scan(function)
+            of_itself = found.methods & found.self_calls
+            early |= found.methods if function.name == "__init__" else set()
+            late |= of_itself if function.name == "__init__" else found.methods
     return early - late
 
 

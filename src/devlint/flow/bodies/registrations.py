@@ -106,10 +106,11 @@ def _is_made_of_parts(methods: _Methods, name: str) -> bool:
     `Sequential(self.body, self.heads[-1])`, which holds nothing else; or what such a container is
     made of in the same method: `steps[-1]` beside `Sequential(*steps)`."""
     added = []
-    for _, inside in methods:
-        put = list(_put(inside, name))
+    for method, inside in methods:
+        this = first_parameter(method)
+        put = list(_put(inside, this, name))
         listed = set(_listed(inside)) if put else set()
-        added += [is_part(each) or _is_in(each, listed) for each in put]
+        added += [is_part(each, {this}) or _is_in(each, listed) for each in put]
     return bool(added) and all(added)
 
 
@@ -118,29 +119,30 @@ def _is_in(node: ir.Expr, names: set[str]) -> bool:
     return is_one_of(node.value if isinstance(node, ir.Subscript) else node, names)
 
 
-def _put(inside: list[ir.Node], name: str) -> Iterator[ir.Expr]:
+def _put(inside: list[ir.Node], this: str, name: str) -> Iterator[ir.Expr]:
     """What is appended to a container, or stored under a key of it."""
     for node in inside:
         match node:
             case ir.Call(func=ir.Attribute(value=to, attr="append"), args=(argument,)):
-                if self_attribute(to, "self") == name:
+                if self_attribute(to, this) == name:
                     yield argument.value
             case ir.Assign(targets=(ir.Subscript(value=to),), value=ir.Expr() as value):
-                if self_attribute(to, "self") == name:
+                if self_attribute(to, this) == name:
                     yield value
 
 
 _CONTAINERS = ("Sequential", "ModuleList")
 
 
-def is_part(node: ir.Expr) -> bool:
-    """`self.head`, `self.heads[0].bias`, `nn.Sequential(self.body, self.head)`."""
+def is_part(node: ir.Expr, this: Container[str]) -> bool:
+    """Whether it is a part of an object that has one of these names: `self.head`,
+    `self.heads[0].bias`, `nn.Sequential(self.body, self.head)`."""
     if isinstance(node, ir.Call):
         parts = [each.value for each in node.args]
-        return _makes_container(node) and bool(parts) and all(map(is_part, parts))
+        return _makes_container(node) and bool(parts) and all(is_part(each, this) for each in parts)
     while isinstance(node, (ir.Attribute, ir.Subscript)):
         node = node.value
-    return isinstance(node, ir.Name) and node.id == "self"
+    return isinstance(node, ir.Name) and node.id in this
 
 
 def _makes_container(call: ir.Call) -> bool:

@@ -18,6 +18,7 @@ from devlint.flow.modules.rewritten import is_moved_by_hand
 from devlint.flow.syntax.walk import (
     by_parameter,
     descendants,
+    first_parameter,
     is_one_of,
     is_static,
     mentions,
@@ -48,7 +49,8 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
         return  # a teacher, say: whoever kept it there has placed it, and doesn't train it
     statement, operand = stores[0]
     shown = _shown(operand.node)
-    if parameters and shown and all(map(is_part, shown)):
+    receivers = set(map(first_parameter, info.methods.values()))
+    if parameters and shown and all(is_part(each, receivers) for each in shown):
         return  # the module registers parameters that are its attributes
     if not (
         _is_hidden(info, operand.node)
@@ -104,10 +106,12 @@ def _is_given_part(info: ClassInfo, node: ir.Expr) -> bool:
     init = info.method("__init__")
     if init is None or not isinstance(node, ir.Name):
         return False
+    classes = info.file.classes.values()
+    receivers = {first_parameter(each) for of in classes for each in of.methods.values()}
     for call in nodes_of(info.file.body):
         if isinstance(call, ir.Call) and dotted_name(call.func) == info.node.name:
             given = dict(by_parameter(init[1].params[1:], call.args))
-            if node.id in given and is_part(given[node.id].value):
+            if node.id in given and is_part(given[node.id].value, receivers):
                 return True
     return False
 

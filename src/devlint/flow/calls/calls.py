@@ -76,8 +76,7 @@ def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arg
     if isinstance(func, ir.Name) and func.id in _ASK and is_builtin(frame, func):
         asked = ((each, frame.ask(each.value, is_first=True)) for each in node.args)
         return Arguments(tuple(asked), receiver)
-    evaluate = frame.world.evaluate
-    given = [(argument, evaluate(frame, argument.value)) for argument in node.args]
+    given = [(argument, frame.evaluate(argument.value)) for argument in node.args]
     if [argument for argument in node.args if argument.star]:
         given = [each for pair in given for each in spread(frame, *pair)]
     return Arguments(tuple(given), receiver)

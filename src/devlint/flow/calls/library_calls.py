@@ -8,7 +8,7 @@ from devlint.flow.domain.keys import CUDA_USED
 from devlint.flow.domain.lattice import CPU
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, Value
-from devlint.flow.effects import frameworks, saved, transfer, workers
+from devlint.flow.effects import frameworks, moves, saved, transfer, workers
 from devlint.flow.facts import ApiCall
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.fields import NAMESPACES
@@ -62,13 +62,14 @@ def call_library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Val
         # `torch.Tensor.x(t)`: the first argument is the receiver.
         first = args.find((0,))
         args = args if first is None else Arguments(args.all[1:], first)
+        if first is not None and row.effect in (Effect.MOVE, Effect.MOVE_IN_PLACE):
+            with frame.silently():  # findings and fixes are about `t.x()`
+                return moves.move(frame, node, *first, args)
     return transfer.apply(frame, node, row, args)
 
 
 def _is_method(name: str, row: Row) -> bool:
     """Whether a dotted name is that of a method, which takes its receiver first."""
-    if row.effect is Effect.MOVE_IN_PLACE:
-        return False  # nothing is known of a module that is moved so
     bound = row.effect is Effect.KEEP and row.of == ("self",)
     return bound or name.startswith(("torch.Tensor.", "torch.nn.Module."))
 

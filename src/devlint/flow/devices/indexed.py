@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
-_HEAD = re.compile(r"(cuda|xpu):")
+_HEADS = ("cuda:", "xpu:")
 
 
 def spelled(frame: Frame, node: ir.Expr, value: Value) -> ir.Expr | None:
@@ -43,7 +41,7 @@ def _held(body: ir.Body, name: str, held: tuple[ir.Expr, ...]) -> tuple[ir.Expr,
 def _has_index(value: ir.Expr) -> bool:
     match value:
         case ir.Text(parts=(ir.Constant(value=str(head)), *rest)):
-            return bool(rest) and _HEAD.fullmatch(head) is not None
+            return bool(rest) and head in _HEADS
         case ir.Binary(left=ir.Constant(value=str(head)), op="+"):
-            return _HEAD.fullmatch(head) is not None
+            return head in _HEADS
     return False

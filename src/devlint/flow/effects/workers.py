@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from devlint.flow.domain.keys import IN_NO_WORKER
 from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument, names_accelerator
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.values import Kind
+from devlint.flow.effects.collation import called
 from devlint.flow.facts import Elsewhere, WorkerUse
 from devlint.flow.frames.arguments import Arguments
-from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.notes import Worked
 from devlint.flow.frames.others import Use
@@ -65,15 +66,12 @@ def note_loader(frame: Frame, node: ir.Call, args: Arguments) -> None:
     if how is not None and how[1].data != "fork" and how[1].kind is not Kind.NONE:
         return
     why = f"a loader runs it in {count[1].data} worker processes here"
-    for parameter in ((0, "dataset"), ("collate_fn",)):
-        _note(frame, args.value(parameter), node, why)
-
-
-def _note(frame: Frame, value: Value, node: ir.Call, why: str) -> None:
-    found = frame.class_of(value) or value.data
-    if isinstance(found, (ClassInfo, Closure)):
-        worked = Worked(node, why, found.file, frame.context())
-        frame.world.processes.run_by_workers.setdefault(found.node, worked)
+    collate = called(frame, args.value(("collate_fn",)))
+    function = None if collate is None else collate.function
+    for found in (frame.class_of(args.value((0, "dataset"))), function):
+        if found is not None:
+            worked = Worked(node, why, found.file, frame.context())
+            frame.world.processes.run_by_workers.setdefault(found.node, worked)
 
 
 def note_call(frame: Frame, node: ir.Call, name: str) -> None:

@@ -12,7 +12,8 @@ from itertools import combinations
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.lattice import Known
-from devlint.flow.facts import Elsewhere, Fact, Join, ModuleCall, Operand
+from devlint.flow.facts import Elsewhere, Fact, Indexing, Operand
+from devlint.flow.facts.meetings import met
 from devlint.model import ir
 
 
@@ -28,18 +29,12 @@ def first_of_each(facts: Iterable[Fact]) -> Iterator[Fact]:
 def _flag(fact: Fact) -> str:
     """The condition that takes one side of a meeting to the host, where nothing takes the other
     side away from its accelerator; "" where it isn't so."""
-    for one, other in combinations(_meeting(fact), 2):
+    for one, other in combinations(() if isinstance(fact, Indexing) else met(fact), 2):
         found = difference(one.device, other.device)
         keys = () if found is None else tuple(key for key, _ in found.when)
         if keys and CUDA_AVAILABLE not in keys and any(_is_fixed(each) for each in (one, other)):
             return keys[0]
     return ""
-
-
-def _meeting(fact: Fact) -> tuple[Operand, ...]:
-    if isinstance(fact, Join):
-        return fact.placed
-    return (fact.module, *fact.inputs) if isinstance(fact, ModuleCall) else ()
 
 
 def _is_fixed(operand: Operand) -> bool:

@@ -15,9 +15,6 @@ from devlint.flow.facts import (
     Elsewhere,
     Fact,
     HostRead,
-    Indexing,
-    Join,
-    ModuleCall,
     Operand,
     Origin,
     Role,
@@ -59,13 +56,9 @@ def _seen_by(caller: Frame, fact: Fact) -> Fact | None:
     def seen(operand: Operand) -> Operand:
         return replace(operand, device=caller.state.simplify(operand.device))
 
-    match fact:
-        case (
-            Join() | Indexing() | ModuleCall() | HostRead() | Draw(generator=Operand())
-            | AttributeRead(call=ir.Call())
-        ):  # fmt: skip
-            return changed(fact, seen)
-    return None
+    found = changed(fact, seen)
+    own = found is fact or (isinstance(fact, AttributeRead) and fact.call is None)
+    return None if own else found
 
 
 def _on_purpose(frame: Frame, fact: Fact) -> bool:

@@ -128,8 +128,8 @@ class Frame:
         return {key: holds for key, holds in known.items() if key in _MEANS_THE_SAME}
 
     def evaluate(self, node: ir.Expr) -> Value:
-        """The value of an expression."""
-        return self.world.evaluate(self, node)
+        """The value of an expression; its facts are recorded on the way."""
+        return self.world.evaluators[type(node)](self, node)
 
     def ask(self, node: ir.Expr, is_first: bool = False) -> Value:
         """The value of an expression of which nothing is told. `is_first`: nobody else evaluates

@@ -102,7 +102,6 @@ class World:
     """What stands at some lines is written down here, if somebody asks."""
     evaluators: Mapping[type, Callable[[Frame, Any], Value]] = field(default_factory=dict)
     """What evaluates each kind of expression."""
-    evaluate: Callable[[Frame, ir.Expr], Value] = lambda frame, node: NOTHING
     call: Callable[[Frame, ir.Call, ir.Expr, Value, Arguments], Value] = (
         lambda frame, node, func, value, args: NOTHING
     )

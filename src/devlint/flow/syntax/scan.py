@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from devlint.flow.syntax.samples import Samples
 from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.walk import (
     descendants,
@@ -70,13 +69,11 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
     found = Scan(tensors=set(docstrings.tensors(docstring(function))))
     this = first_parameter(function)
     called: set[ir.Node] = set()
-    samples = Samples()
     for statement in function.body:
         for node in descendants(statement):  # a call before what it calls
             kind = type(node)
             if kind is ir.Call:
                 called.add(node.func)  # type: ignore[attr-defined]
-                samples.see(node)
                 _call(found, node, this, takes_tensors)  # type: ignore[arg-type]
             elif kind is ir.Attribute:
                 is_read = node not in called and node.attr not in _PROPERTIES  # type: ignore[attr-defined]
@@ -86,7 +83,6 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
                     found.sliced.add(node.value.id)  # type: ignore[attr-defined]
             elif isinstance(node, ir.Stmt):
                 found.size += 1
-                samples.see(node)
                 _statement(found, node, this)
             elif kind is ir.Yield:
                 found.yields = found.answers = True
@@ -95,7 +91,6 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
             elif kind is ir.Clause:
                 for target in single_targets(node.target):  # type: ignore[attr-defined]
                     _target(found, target, this)
-    found.of_samples = samples.names()
     _tell_arrays_apart(found)
     found.end()
     return found
@@ -274,6 +269,8 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
         nothing = isinstance(node.value, ir.Constant) and node.value.value is None
         found.answers |= node.value is not None and not nothing
         found.returned.append(node.value)
+    elif isinstance(node, ir.Raise):
+        found.answers = True  # it may not come back
     elif isinstance(node, (ir.Function, ir.Class)):
         found.assigned[node.name] += 1
 
