@@ -128,6 +128,13 @@ def test_what_a_call_brings_is_told_beside_what_the_function_knows_itself() -> N
             "calls-from-host",
         ),
         (
+            "import torch\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n"
+            "        super().__init__()\n        self.fc = torch.nn.Linear(3, 3)\n\n"
+            "    def predict(self, x):\n        return self.fc(x).detach().numpy()\n",
+            "return self",
+            "calls-from-host",
+        ),
+        (
             "import torch\n\nif torch.cuda.is_available():\n    torch.cuda.synchronize()\n",
             "synchronize",
             "guard",

@@ -16,6 +16,7 @@ from devlint.flow.contexts import (
     HANDED_OVER,
     OF_HOST_PROGRAM,
     PASSED,
+    SPAWNED,
 )
 from devlint.lint import check_source
 from devlint.why.inspection import REASONS
@@ -388,6 +389,8 @@ CUT = """
         ("Compose([ToTensor(), cuts.Cut()])", ["DEV203:9"]),
         ("DataLoader(rows, collate_fn=cuts.padded)", ["DEV203:6"]),
         ("cuts.Cut()(rows[0]), cuts.padded", ["DEV203:6", "DEV203:9"]),
+        ("Compose([Either([ToTensor(), cuts.Cut()])])", ["DEV203:9"]),
+        ("Compose([Either(ToTensor(), Either([cuts.Cut()], p=0.5))])", ["DEV203:9"]),
     ],
 )
 def test_what_another_file_changes_samples_with(
@@ -405,9 +408,122 @@ def test_what_another_file_changes_samples_with(
     assert lint(tmp_path, "cuts.py", {"cuts.py": CUT, "data.py": data}, settings) == found
 
 
+def test_what_changes_samples_hands_on_what_is_on_the_host(tmp_path: Path) -> None:
+    other = """
+        import cuts
+        from helpers import padded
+        from torchvision.transforms import Compose
+
+        class Widen:
+            def __call__(self, image):
+                return padded(image)
+    """
+    files = {"helpers.py": HELPER, "wide.py": other}
+    assert lint(tmp_path, "helpers.py", files) == ["DEV203:5"]
+    files = {"data.py": "from wide import Widen\n\nsteps = Compose([Widen()])\n"}
+    assert lint(tmp_path, "helpers.py", files) == []
+
+
+NET = """
+    import torch
+    from torch import nn
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.GRU(3, 3)
+
+        def forward(self, x):
+            return self.rnn(x, torch.zeros(1, 3))
+
+    {use}
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "found"),
+    [
+        ("model = Net()\n    model(torch.zeros(3))", []),
+        ("model = Net().to(device)\n    model(torch.zeros(3, device=device))", ["DEV203:13"]),
+        ("model = Net()\n    model.to(device)(torch.zeros(3, device=device))", ["DEV203:13"]),
+        ("if __name__ == '__main__':\n        Net()(torch.zeros(3))", ["DEV203:13"]),
+        ("model = Net()", ["DEV203:13"]),
+    ],
+)
+def test_a_program_has_its_own_modules_where_it_has_them(
+    tmp_path: Path, use: str, found: list[str]
+) -> None:
+    """Also where it puts other things on an accelerator; unless another file imports it."""
+    files = {"net.py": NET.format(use=use)}
+    assert lint(tmp_path, "net.py", files) == found
+    assert lint(tmp_path, "net.py", {"use.py": "from net import Net\n"}) == ["DEV203:13"]
+
+
+@pytest.mark.parametrize(
+    ("use", "found"),
+    [
+        ("Net().reset({})", []),
+        ("Net().to(device).reset({})", ["DEV206:10"]),
+        ("print(Net)", ["DEV206:10"]),
+    ],
+)
+def test_what_is_read_of_a_module_before_it_is_moved(
+    tmp_path: Path, use: str, found: list[str]
+) -> None:
+    net = """
+        import numpy as np
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = nn.Parameter(torch.ones(3))
+            def reset(self, state): self.logs = np.log(self.scale.detach())
+
+        def move(model, device):
+            return model.to(device)
+    """
+    files = {"net.py": net, "use.py": f"from net import Net\n\ndef run(device):\n    {use}\n"}
+    assert lint(tmp_path, "net.py", files) == found
+
+
+ROWS = """
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Rows(Dataset):
+        def __getitem__(self, index):
+            return torch.zeros(3, device="cuda")
+
+    def loader():
+        return DataLoader(Rows(), num_workers=2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "found"),
+    [("from rows import loader", []), ("import os", ["DEV501:7"])],
+)
+def test_a_program_says_how_the_workers_of_a_loader_start(
+    tmp_path: Path, imports: str, found: list[str]
+) -> None:
+    program = f"""
+        from torch.multiprocessing import set_start_method
+        {imports}
+
+        if __name__ == "__main__":
+            set_start_method("spawn")
+    """
+    told = lint(tmp_path, "rows.py", {"rows.py": ROWS, "train.py": program})
+    assert [each for each in told if "DEV5" in each] == found
+
+
 def test_the_reasons_have_words() -> None:
     reasons = {
-        CHOSEN, FOR_SAMPLES, FROM_HOST, FROM_OUTSIDE, OF_HOST_PROGRAM, HANDED_OVER, PASSED
+        CHOSEN, FOR_SAMPLES, FROM_HOST, FROM_OUTSIDE, OF_HOST_PROGRAM, HANDED_OVER, PASSED, SPAWNED
     }  # fmt: skip
     assert reasons <= REASONS.keys()
 

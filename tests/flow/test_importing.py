@@ -79,3 +79,40 @@ def test_a_folder_that_has_the_name_is_where_an_import_starts(tmp_path: Path) ->
     (tmp_path / "kit" / ".git").mkdir()  # the root: nobody knows what lies beside it
     forget()
     assert finder.absolute(str(tmp_path / "kit" / "deep" / "use.py"), "kit.net") is None
+
+
+def test_a_folder_of_folders_is_a_package(tmp_path: Path) -> None:
+    """Python looks for what a folder without `__init__.py` doesn't hold further away."""
+    for name in ("pyproject.toml", "part/src/data/text.md", "part/src/models/net.py", "part/use.py",
+                 "src/layers/net.py"):  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    finder, importer = Finder(), str(tmp_path / "part" / "use.py")
+    near, far = (tmp_path / "part/src/models/net.py", tmp_path / "src/layers/net.py")
+    assert finder.absolute(importer, "src.models.net") == str(near)
+    assert finder.absolute(importer, "src.layers.net") == str(far)
+    assert finder.absolute(importer, "src.data.net") is None
+    (tmp_path / "part/src/__init__.py").touch()  # it hides the other one
+    forget()
+    assert Finder().absolute(importer, "src.models.net") == str(near)
+    assert Finder().absolute(importer, "src.layers.net") is None
+
+
+@pytest.mark.parametrize(
+    ("marks", "found"),
+    [
+        ((), False),
+        (("kit/README.md",), True),
+        (("kit/LICENSE", "kit/scripts/README.md"), True),
+        (("kit/README.md", "kit/scripts/setup.py"), False),
+    ],
+)
+def test_what_looks_like_a_root_is_one_where_nothing_is_marked(
+    tmp_path: Path, marks: tuple[str, ...], found: bool
+) -> None:
+    for name in ("kit/tools/net.py", "kit/scripts/deep/use.py", *marks):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    forget()
+    importer, module = tmp_path / "kit/scripts/deep/use.py", tmp_path / "kit/tools/net.py"
+    assert Finder().absolute(str(importer), "tools.net") == (str(module) if found else None)

@@ -617,6 +617,35 @@ def test_programs_that_import_a_file_say_where_it_makes_tensors(
     assert "layers?default" in tree.consulted("layers/net.py")
 
 
+@pytest.mark.parametrize(
+    ("imports", "found"),
+    [
+        ("import settings\nfrom layers.net import Net", []),
+        ("import settings", ["DEV203:6"]),
+        ("from layers.net import Net", ["DEV203:6"]),
+    ],
+)
+def test_what_programs_import_beside_a_file_says_where_it_makes_tensors(
+    tree: Tree, imports: str, found: list[str]
+) -> None:
+    net = """
+        import torch
+        from torch import nn
+
+        def added(x: torch.Tensor):
+            return x.relu() + torch.ones(3)
+    """
+    uses = """
+        import torch
+
+        def use_cuda(enabled):
+            if enabled:
+                torch.set_default_tensor_type("torch.cuda.FloatTensor")
+    """
+    tree.write({"layers/net.py": net, "settings.py": uses, "train.py": f"{imports}\n"})
+    assert tree.lint("layers/net.py") == found
+
+
 HELPER = """
     import torch
 

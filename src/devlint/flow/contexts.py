@@ -17,6 +17,7 @@ from devlint.flow.domain.lattice import (
     parameter_of,
 )
 from devlint.flow.domain.values import Kind
+from devlint.flow.effects.workers import STARTERS
 from devlint.flow.facts import (
     AttributeRead,
     DeviceUse,
@@ -27,6 +28,7 @@ from devlint.flow.facts import (
     ModuleCall,
     Role,
     SharedDevice,
+    WorkerUse,
 )
 from devlint.flow.facts.meetings import met
 from devlint.flow.frames.others import RECEIVER
@@ -42,6 +44,7 @@ OF_HOST_PROGRAM = "program-on-the-host"
 HANDED_OVER = "handed-over-elsewhere"
 PASSED = "passed-elsewhere"
 CHOSEN = "chosen-elsewhere"
+SPAWNED = "spawned-elsewhere"
 ONE_MACHINE = "on-one-machine"
 
 
@@ -55,7 +58,9 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
         asked = fact.how in _INTERFACE and "." not in fact.context.function
         return HANDED_OVER if asked and project.hands_over(path, fact.function) else ""
     if isinstance(fact, SharedDevice):
-        return CHOSEN if project.chooses_device(path, (*SETTERS, *VISIBLE)) else ""
+        return CHOSEN if project.says(path, (*SETTERS, *VISIBLE)) else ""
+    if isinstance(fact, WorkerUse):
+        return SPAWNED if project.says(path, STARTERS) else ""
     if isinstance(fact, DeviceUse):
         asked = any(step.sort is Sort.GLOBAL_RANK for step in fact.operand.steps)
         return ONE_MACHINE if asked and project.is_on_one_machine(path) else ""
@@ -74,8 +79,9 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
     if any(project.brings((path, *each)) for each in _arguments(fact)):
         return FROM_HOST
     method = fact.context.running
-    if THE_MODULE in places and not is_edge(method.rpartition(".")[2], fact.context.role):
-        if project.brings((path, method, RECEIVER)):
+    if THE_MODULE in places:
+        edge = is_edge(method.rpartition(".")[2], fact.context.role)
+        if (not edge or project.tries_its_own(path)) and project.brings((path, method, RECEIVER)):
             return FROM_HOST
     if any(project.places(path, *each) for each in _attributes(fact)):
         return FROM_OUTSIDE

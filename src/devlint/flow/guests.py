@@ -13,8 +13,10 @@ from devlint.flow.domain.values import DEFINED, NOTHING, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
 from devlint.flow.surroundings import Inquiry, Text, Watch
+from devlint.flow.syntax.imports import imported
 from devlint.flow.syntax.lookahead import Outline, outline
 from devlint.flow.syntax.outside import Done, placed
+from devlint.flow.syntax.processes import spawned
 from devlint.flow.syntax.samples import of_samples
 from devlint.flow.syntax.walk import fills_others, names_in, nodes_of
 from devlint.model import ir
@@ -51,6 +53,12 @@ class Guest(dict[str, Value]):
     def placed(self) -> frozenset[Done]:
         """The attributes that the file binds or moves from outside of their objects."""
         return placed(self.text.module)
+
+    @cached_property
+    def starts(self) -> dict[str, bool]:
+        """The functions for which the file starts processes, and whether each is given the number
+        of its process."""
+        return spawned(self.text.module.body, imported(self.text.module))
 
     @cached_property
     def samples(self) -> frozenset[str]:

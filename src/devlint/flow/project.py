@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from devlint.flow.followed import DEEPEST, MOST_CALLERS, Followed
 from devlint.flow.frames.others import Heard, Parameter, Use
 from devlint.flow.frames.world import World
-from devlint.flow.surroundings import Text, gives_host, runs_on_host
+from devlint.flow.surroundings import Text, gives_host, runs_on_host, tries_its_own
 from devlint.flow.syntax.imports import imported
-from devlint.flow.syntax.processes import is_on_one_machine, spawned
+from devlint.flow.syntax.processes import is_on_one_machine
 from devlint.flow.syntax.walk import bases_named, uncalled
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ class Project(Followed):
             for given in self._heard(each).brought.get(parameter, ()):
                 if isinstance(given, bool):
                     told.add(given)
+                elif self.is_for_samples(given[0], given[1].partition(".")[0]):
+                    told.add(True)
                 elif given not in (parameter, *below):
                     told |= self._given(given, (*below, parameter)) or {False}
         return told
@@ -86,10 +88,8 @@ class Project(Followed):
         found: dict[str, bool] = {}
         for name in functions:
             naming = self._naming(path, name, self._around.mentioning)
-            guests = (self._follow(each) for each in naming[:MOST_CALLERS] if each != path)
-            for module in (guest.text.module for guest in guests if guest is not None):
-                starts = spawned(module.body, imported(module))
-                found.update({name: starts[name]} if name in starts else {})
+            for each in self._readable(each for each in naming[:MOST_CALLERS] if each != path):
+                found.update({name: each.starts[name]} if name in each.starts else {})
         return found
 
     def is_program(self, path: str) -> bool:
@@ -100,6 +100,12 @@ class Project(Followed):
         """Whether a file is a program that no other file imports, and runs on the host."""
         guest = self._follow(path)
         return guest is not None and gives_host(guest.text) and self.is_program(path)
+
+    def tries_its_own(self, path: str) -> bool:
+        """Whether a file is a program that no other file imports, and that trains a model of its
+        own, or tries it out: its modules are where it has them."""
+        guest = self._follow(path)
+        return guest is not None and tries_its_own(guest.text) and self.is_program(path)
 
     def runs_on_host(self, path: str) -> bool:
         """Whether a file never speaks of devices, and no other file imports it than programs that
@@ -117,9 +123,10 @@ class Project(Followed):
         above = (None if each is None else self._follow(each) for each in self._importing(path))
         return any(each is None or each.text.speaks_of_devices for each in above)
 
-    def chooses_device(self, path: str, words: Iterable[str]) -> bool:
-        """Whether one of these words, by which a process chooses its device, stands in a file that
-        another one imports, or in one that imports it, by way of others too."""
+    def says(self, path: str, words: Iterable[str]) -> bool:
+        """Whether one of these words, by which a process chooses its device or how others start,
+        stands in a file that another one imports, or in one that imports it, by way of others
+        too."""
         for word in words:
             naming = self._naming(path, word, self._around.mentioning)
             if len(naming) > MOST_CALLERS:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devlint.flow.domain.values import Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.steps import Steps
-from devlint.flow.syntax.programs import holds_tests, runs, trains, tries_its_own
+from devlint.flow.syntax.programs import holds_tests, makes_its_own, runs, trains
 from devlint.model import ir
 
 if TYPE_CHECKING:
@@ -28,11 +28,15 @@ class Text:
     """Characters."""
 
 
+def tries_its_own(text: Text) -> bool:
+    """Whether a file is a program that trains its own model, or tries it out."""
+    return trains(text.module.body) or makes_its_own(text.module.body)
+
+
 def runs_on_host(text: Text) -> bool:
-    """Whether a file is a program that trains its own model, or tries it out, and never speaks of
-    devices: it runs on the host from its beginning to its end."""
-    body = text.module.body
-    return not text.speaks_of_devices and (trains(body) or tries_its_own(body))
+    """Whether such a file never speaks of devices: it runs on the host from its beginning to its
+    end."""
+    return not text.speaks_of_devices and tries_its_own(text)
 
 
 def tests_on_host(text: Text) -> bool:

@@ -19,6 +19,12 @@ from devlint.safety.files import leads_out, version
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 """What lies in the root of a project."""
 
+_SIGNS = tuple(
+    f"{name}{suffix}" for name in ("README", "LICENSE") for suffix in ("", ".md", ".txt", ".rst")
+)
+"""What lies there as well, and in other folders: it tells where nothing else does, as of an archive
+that was downloaded, or of a copy in an image."""
+
 _SOURCES = ("src", "lib")
 """Folders in the root that programs put on their path (`sys.path.insert(0, "lib")`)."""
 
@@ -59,9 +65,11 @@ class Finder:
             return None
         for place in (*places, *_around(folder, first)):
             found = self.submodule(place, first)
-            if found is not None:
-                whole = self._below(found, rest)
-                return whole or self._beside(folder, first, rest)
+            whole = None if found is None else self._below(found, rest)
+            if whole is not None:
+                return whole
+            if found is not None and not found.endswith(os.sep):
+                break  # it hides what is called so further away, which plain folders don't
         return self._beside(folder, first, rest)
 
     def _beside(self, folder: str, first: str, rest: str) -> str | None:
@@ -94,7 +102,7 @@ class Finder:
         self.consulted.add(package)  # it would come first
         if f"{name}.py" in names:
             return f"{path}.py"
-        if f"{name}/" in names and any(each.endswith(".py") for each in listing(path)):
+        if f"{name}/" in names and _holds_modules(path):
             self.consulted.add(f"{path}.py")
             return os.path.join(path, "")
         self.consulted.add(path)
@@ -191,7 +199,7 @@ def surroundings_of(path: str, below: str = "") -> str:
 def forget() -> None:
     """Look anew where projects begin, and what their packages are: in a process that lints more
     than once."""
-    for each in (_places, _root, _is_marked, in_project):
+    for each in (_places, _root, _has, in_project):
         each.cache_clear()
 
 
@@ -206,7 +214,15 @@ def is_absent(path: str) -> bool:
     names = listing(folder)
     if f"{name}.py" in names:
         return False
-    return not (f"{name}/" in names and any(n.endswith(".py") for n in listing(path)))
+    return not (f"{name}/" in names and _holds_modules(path))
+
+
+def _holds_modules(folder: str) -> bool:
+    """Whether modules lie in a folder, or in one that lies there."""
+    return any(
+        each.endswith(".py") or any(n.endswith(".py") for n in listing(os.path.join(folder, each)))
+        for each in listing(folder)
+    )
 
 
 def listing(folder: str) -> frozenset[str]:
@@ -252,18 +268,8 @@ def _places(folder: str) -> tuple[tuple[str, ...], str | None]:
     top = _above_package(folder)
     if os.path.basename(top) in _INSTALLED:
         return (os.path.join(top, ""),), os.path.relpath(folder, top).split(os.sep)[0]
-    places, place = [top], top
-    for _ in range(_HIGHEST):
-        if _is_marked(place):
-            break
-        above = os.path.dirname(place)
-        if above == place:  # no root of a project was met: only the package itself is known
-            places = [top]
-            break
-        place = above
-        places.append(place)
-    else:
-        places = [top]
+    above = list(_upwards(top))
+    places = above[: next(_roots(above), 0) + 1]  # without one only the package itself is known
     for name in _SOURCES:
         sources = os.path.join(places[-1], name)
         if sources not in places and os.path.isdir(sources):
@@ -276,13 +282,10 @@ def _places(folder: str) -> tuple[tuple[str, ...], str | None]:
 def _around(folder: str, name: str) -> Iterator[str]:
     """Where a folder of that name lies which holds another one: within its project, or anywhere
     where nothing marks the root of that."""
-    for _ in range(_HIGHEST):
-        above = os.path.dirname(folder)
-        if _is_marked(folder) or above == folder:
-            return
-        if os.path.basename(folder) == name:
-            yield os.path.join(above, "")
-        folder = above
+    above = list(_upwards(folder))
+    for place in above[: next(_roots(above), len(above) - 1)]:
+        if os.path.basename(place) == name:
+            yield os.path.join(os.path.dirname(place), "")
 
 
 @lru_cache(maxsize=1024)
@@ -291,14 +294,33 @@ def _root(folder: str) -> str | None:
     where a script lies in no project."""
     places, _ = _places(folder)
     top = os.path.dirname(places[0])
-    marked = (place for place in map(os.path.dirname, places) if _is_marked(place))
+    above = list(_upwards(top))
+    if (root := next(_roots(above), None)) is not None:
+        return above[root]
     package = os.path.relpath(folder, top).split(os.sep)[0]
-    return next(marked, None if folder == top else os.path.join(top, package))
+    return None if folder == top else os.path.join(top, package)
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    """A folder and those that it is in, as far as is looked."""
+    for _ in range(_HIGHEST):
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
+
+
+def _roots(folders: list[str]) -> Iterator[int]:
+    """Which of some folders, each in the next, is the root of a project: the nearest that is
+    marked as one, else the outermost that looks like one."""
+    yield from (at for at, place in enumerate(folders) if _has(place, _MARKS))
+    yield from (at for at, place in reversed(list(enumerate(folders))) if _has(place, _SIGNS))
 
 
 @lru_cache(maxsize=1024)
-def _is_marked(place: str) -> bool:
-    return any(os.path.exists(os.path.join(place, mark)) for mark in _MARKS)
+def _has(place: str, names: tuple[str, ...]) -> bool:
+    return any(os.path.exists(os.path.join(place, name)) for name in names)
 
 
 def _above_package(folder: str) -> str:

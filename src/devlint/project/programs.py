@@ -1,9 +1,10 @@
 """What the programs around a file decide before it runs: where its tensors are made.
 
-A program is a file in a folder where imports may start; in the packages that a file is in, others
-may do it for the programs (`utils.use_cuda()`). They are looked over as text, quickly. A question
-is a path, as those of files are: a folder, and the first word by which its programs import what is
-asked about, none in a package. So it can stand among what a result hangs on.
+A program is a file in a folder where imports may start; what it imports from beside it, and in the
+packages that a file is in, others may do it for the programs (`utils.use_cuda()`). They are looked
+over as text, quickly. A question is a path, as those of files are: a folder, and the first word by
+which its programs import what is asked about, none in a package. So it can stand among what a
+result hangs on.
 """
 
 from __future__ import annotations
@@ -48,8 +49,11 @@ def answer(question: str) -> str:
     names = [name for name in listing(place) if name.endswith(".py") and name != f"{first}.py"]
     if len(names) > _MOST:
         return ""
-    found = (_outline_of(os.path.join(place, name)) for name in names)
-    told = {how for imports, how in found if not first or os.fsencode(first) in imports}
+    found = {os.fsencode(name[:-3]): _outline_of(os.path.join(place, name)) for name in names}
+    told = set[str]()
+    for imports, how in found.values():
+        if not first or os.fsencode(first) in imports:
+            told |= {how, *(found[each][1] for each in imports & found.keys())}
     return max(told, default="")
 
 

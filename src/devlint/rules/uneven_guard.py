@@ -1,6 +1,6 @@
 """DEV109: one of two partners is moved under a condition and the other is not."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from devlint.flow.facts import (
     CUDA_AVAILABLE,
@@ -10,6 +10,7 @@ from devlint.flow.facts import (
     ModuleCall,
     Operand,
     Role,
+    chosen_apart,
     conditions,
     difference,
     worded,
@@ -40,10 +41,11 @@ def _uneven(operands: tuple[Operand, ...], role: Role, inplace: bool = False) ->
         # Two conditions may always hold together, and a symbol may be the CPU: nothing is proved.
         if found is None or not found.certain:
             continue
-        when = [each for each in found.when if each != (CUDA_AVAILABLE, True)] or found.when
-        if len(when) != 1:
+        named = tuple(each for each in found.when if each != (CUDA_AVAILABLE, True)) or found.when
+        apart = chosen_apart(named, moved.device, other.device) or named[-1:]
+        if len(apart) != 1:
             continue
-        ((condition, holds),) = when
+        ((condition, holds),) = apart
         if condition.endswith(ON_HOST) and condition not in conditions(moved.device):
             continue  # it asks where one of them is: that is no free choice
         there, here = device_at(moved.device, found.when), device_at(other.device, found.when)
@@ -53,7 +55,7 @@ def _uneven(operands: tuple[Operand, ...], role: Role, inplace: bool = False) ->
             fix = keep_target(other, moved, devices_of(moved))
         else:
             fix = move_from_the_start(other, moved, module=moved.kind is Kind.MODULE)
-        clause = f"{'when' if holds else 'unless'} {worded(condition)}"
+        clause = _clause(named)
         yield Report(
             at=other.node,
             message=f"`{other}` is on {here} but `{moved}` is on {there} {clause}",
@@ -62,3 +64,13 @@ def _uneven(operands: tuple[Operand, ...], role: Role, inplace: bool = False) ->
             root=root(other),
             help="move both under one condition, or both to one `device` without any",
         )
+
+
+def _clause(when: Iterable[tuple[str, bool]]) -> str:
+    """`when `flag`, unless `other``."""
+    clauses = []
+    for holds, word, joined in ((True, "when", " and "), (False, "unless", " or ")):
+        parts = [worded(condition) for condition, each in when if each is holds]
+        if parts:
+            clauses.append(f"{word} {joined.join(parts)}")
+    return ", ".join(clauses)

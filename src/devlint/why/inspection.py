@@ -49,6 +49,7 @@ REASONS = {
     "program-on-the-host": "only programs that never name a device import the file",
     "passed-elsewhere": "another file names the device where it makes one",
     "chosen-elsewhere": "a related file chooses the device of a process",
+    "spawned-elsewhere": "a related file says how the worker processes start",
     "on-one-machine": "all processes of the project run on one machine",
     "handed-over-elsewhere": "another file passes the function to something that calls it",
     "reported-in-its-own-file": "it is reported where that file is linted itself",

@@ -49,7 +49,7 @@ def without_host_functions(world: World, facts: Iterable[Fact]) -> Iterator[Fact
             continue
         if _meets_setup(world, inner):
             continue
-        meeting = () if isinstance(inner, ModuleCall) else met(inner)
+        meeting = () if isinstance(inner, (ModuleCall, HostRead)) else met(inner)
         if not any(_is_kept_on_host(world, fact, each) for each in meeting):
             yield fact
 
@@ -77,8 +77,7 @@ def _hangs_on_the_model(fact: Fact) -> bool:
     """Whether it goes wrong only where the model, or what it is given, is on an accelerator."""
     if isinstance(fact, ModuleCall):
         return fact.module.device == THE_MODULE
-    operands = (fact.receiver,) if isinstance(fact, HostRead) else met(fact)
-    return any(each.origin is Origin.FOLLOWS for each in operands)
+    return any(each.origin is Origin.FOLLOWS for each in met(fact))
 
 
 def _meets_setup(world: World, fact: Fact) -> bool:

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from functools import reduce
 
 from devlint.flow.domain.keys import Settled
-from devlint.flow.domain.lattice import Device, Guarded, Known, Symbol, given, names_accelerator
+from devlint.flow.domain.lattice import (
+    Device,
+    Guarded,
+    Known,
+    Symbol,
+    given,
+    names_accelerator,
+    only_host,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,16 @@ def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Diffe
         if isinstance(one, Known) and one.is_host and isinstance(other, Symbol):
             return None if names_accelerator(whole) else Difference(certain=False)
     return None
+
+
+def chosen_apart(when: Settled, *devices: Device) -> Settled:
+    """Of the conditions under which devices differ those that part them: without each of the others
+    all of them are on the host, so that it only says whether there is an accelerator."""
+    return tuple(
+        (key, holds)
+        for key, holds in when
+        if not all(only_host(given(each, key, not holds)) for each in devices)
+    )
 
 
 def _are_same(a: Device, b: Device, key: str, when: Settled) -> bool:

@@ -63,9 +63,9 @@ def tell_read(
     if open_yet and isinstance(at, ir.Call) and tell_copied_elsewhere(frame, at, node):
         return
     if followed and method != "cpu-only" and _is_of_host_code(frame, operand):
-        if not frame.is_followed:
-            frame.world.callers.run_on_host |= {frame.qualname, class_around(frame.qualname)}
-        return
+        if frame.is_followed or value.origin is not Origin.FOLLOWS:
+            return
+        frame.world.callers.run_on_host |= {frame.qualname, class_around(frame.qualname)}
     if may_be_accelerator(operand.device) and (followed or names_accelerator(operand.device)):
         read = HostRead(at, frame.context(), operand, method, value.grad, container)
         frame.record(read)

@@ -23,6 +23,9 @@ from devlint.flow.frames.world import World
 from devlint.model import ir
 from devlint.model.reports import Hop
 
+STARTERS = ("set_start_method", "set_forkserver_preload")
+"""Functions by which processes start otherwise than as copies of the one that starts them."""
+
 _RUN_BY_WORKERS = ("__getitem__", "__getitems__", "__iter__")
 
 
@@ -77,7 +80,7 @@ def note_loader(frame: Frame, node: ir.Call, args: Arguments) -> None:
 def note_call(frame: Frame, node: ir.Call, name: str) -> None:
     """A library's function is called: it may tell of workers, or of how they are started."""
     last = name.rpartition(".")[2]
-    if last in ("set_start_method", "set_forkserver_preload"):
+    if last in STARTERS:
         frame.world.processes.spawned = True
         frame.world.answers.own += 1
     elif last == "get_worker_info" and frame.owner is not None and not frame.is_guest:

@@ -97,7 +97,8 @@ class Collective(Fact):
 
 
 def met(fact: Fact) -> tuple[Operand, ...]:
-    """What meets in a fact about one operation, one index or one call of a module."""
+    """What meets in a fact about one operation, one index or one call of a module; what the host
+    reads meets it."""
     match fact:
         case Join(placed=placed):
             return placed
@@ -105,6 +106,8 @@ def met(fact: Fact) -> tuple[Operand, ...]:
             return (base, index)
         case ModuleCall(module=module, inputs=inputs):
             return (module, *inputs)
+        case HostRead(receiver=receiver):
+            return (receiver,)
     return ()
 
 

@@ -139,7 +139,7 @@ def local_name(frame: Frame, name: str) -> str:
 
 def _operands(fact: Fact) -> tuple[Operand, ...]:
     match fact:
-        case HostRead(receiver=operand) | Draw(generator=Operand() as operand):
+        case Draw(generator=Operand() as operand):
             return (operand,)
     return met(fact)
 

@@ -51,7 +51,7 @@ def _makes_optimizer(node: ir.Node) -> bool:
     return False
 
 
-def tries_its_own(body: ir.Body) -> bool:
+def makes_its_own(body: ir.Body) -> bool:
     """Whether a file makes a module of its own wherever it is run or imported: a program that shows
     what the module does."""
     modules = {

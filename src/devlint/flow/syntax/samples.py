@@ -54,9 +54,15 @@ _ADDING = ("append", "extend", "insert")
 
 
 def _made(node: ir.Expr) -> set[str]:
-    """`Pad`, of `Pad(8)` and of `[t.Pad(8)]`; a function that is named itself, of `[pad]`."""
-    items = node.items if isinstance(node, ir.Display) else (node,)
-    return {last_name(each.func if isinstance(each, ir.Call) else each) for each in items}
+    """`Pad`, of `Pad(8)` and of `[t.Pad(8)]`, and what it is given to choose from: `Either` and
+    `Pad`, of `Either([Pad(8)])`; a function that is named itself, of `[pad]`."""
+    match node:
+        case ir.Display(items=items):
+            return set[str]().union(*map(_made, items))
+        case ir.Call(func=func, args=args):
+            inside = (each.value for each in args if isinstance(each.value, (ir.Display, ir.Call)))
+            return {last_name(func)}.union(*map(_made, inside))
+    return {last_name(node)}
 
 
 def of_samples(body: ir.Body) -> set[str]:
