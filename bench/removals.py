@@ -151,9 +151,11 @@ def named(checkouts: Path, row: Removal) -> bool | None:
         return None
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch, source.name).resolve()
-        shutil.copytree(source, project, ignore_dangling_symlinks=True)
+        shutil.copytree(source, project, symlinks=True)
         (project / ".git").mkdir(exist_ok=True)
-        path = project / row.path
+        path = (project / row.path).resolve()
+        if not path.is_relative_to(project):
+            return None  # a link that leads out of the project
         text = next((t for _, at, kind, t in changed(path.read_bytes()) if at == row.start), None)
         if text is None:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from pathlib import Path
 
@@ -459,6 +460,25 @@ def test_a_program_has_its_own_modules_where_it_has_them(
     files = {"net.py": NET.format(use=use)}
     assert lint(tmp_path, "net.py", files) == found
     assert lint(tmp_path, "net.py", {"use.py": "from net import Net\n"}) == ["DEV203:13"]
+
+
+def test_a_notebook_may_define_a_class_once_more(tmp_path: Path) -> None:
+    """What it says of the first one holds for that alone."""
+    net = textwrap.dedent(NET.format(use=""))
+    first = f"{net}model = Net()\nmodel(torch.zeros(3))\n"
+    second = net.replace("zeros(1, 3)", "zeros(1, 3, device=x.device)")
+    cells = [first, f"{second}model = Net().to(device)\nmodel(torch.zeros(3).to(device))\n"]
+    notebook = {
+        "cells": [
+            {"cell_type": "code", "metadata": {}, "outputs": [], "source": text, "id": str(each),
+             "execution_count": None}
+            for each, text in enumerate(cells)
+        ],
+        "metadata": {}, "nbformat": 4, "nbformat_minor": 5,
+    }  # fmt: skip
+    assert lint(tmp_path, "show.ipynb", {"show.ipynb": json.dumps(notebook)}) == []
+    text = json.dumps(notebook).replace("zeros(1, 3, device=x.device)", "zeros(1, 3)")
+    assert lint(tmp_path, "show.ipynb", {"show.ipynb": text}) == ["DEV203:31"]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from devlint.flow.facts import (
     WorkerUse,
 )
 from devlint.flow.facts.meetings import met
-from devlint.flow.frames.others import RECEIVER
+from devlint.flow.frames.others import receiver_of
 from devlint.flow.project import Project
 from devlint.flow.syntax.processes import SETTERS, VISIBLE
 from devlint.flow.syntax.walk import descendants, self_attribute
@@ -81,7 +81,8 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
     method = fact.context.running
     if THE_MODULE in places:
         edge = is_edge(method.rpartition(".")[2], fact.context.role)
-        if (not edge or project.tries_its_own(path)) and project.brings((path, method, RECEIVER)):
+        this = path, method, receiver_of(fact.context.row)
+        if (not edge or project.tries_its_own(path)) and project.brings(this):
             return FROM_HOST
     if any(project.places(path, *each) for each in _attributes(fact)):
         return FROM_OUTSIDE

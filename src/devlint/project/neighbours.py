@@ -211,7 +211,9 @@ class Neighbours(Finder):
             self.consulted = before
         modules, consulted = self._modules[folder]
         self.consulted |= consulted
-        return [path] if modules is None else modules
+        if modules is None or not path.endswith(".py"):
+            return [path, *(modules or ())]  # a notebook is no module
+        return modules
 
     def _seen(self, path: str) -> _Version | None:
         """The version of a file, as it was when it was first asked for in a visit."""

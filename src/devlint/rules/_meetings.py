@@ -30,6 +30,7 @@ from devlint.flow.facts import (
     difference,
     identity,
     is_chosen,
+    leaves,
     left_out,
     may_be_accelerator,
     may_be_host,
@@ -234,12 +235,16 @@ def _whole_place(of: Operand) -> str:
 
 
 def where(odd: Operand, partner: Operand) -> tuple[str, str]:
-    """ "on cpu", and of a fresh tensor that another path makes elsewhere " when `flag`"."""
-    found, usual = difference(odd.device, partner.device), left_out(odd.device)
-    if found is None or not fresh(odd) or not isinstance(usual, Guarded):
+    """ "on cpu", and of a tensor that another path makes elsewhere, or of which nothing is known
+    there, " when `flag`"."""
+    found = difference(odd.device, partner.device)
+    in_part = fresh(odd) or UNKNOWN in leaves(odd.device)
+    if found is None or not in_part or not isinstance(odd.device, Guarded):
         return place(odd), ""
-    conditions = [f"{'when' if holds else 'unless'} {worded(key)}" for key, holds in found.when]
-    return place(device_at(usual, found.when)), f" {' and '.join(conditions)}"
+    when = [each for each in found.when if not stands_in(each[0])]
+    conditions = [f"{'when' if holds else 'unless'} {worded(key)}" for key, holds in when]
+    words = f" {' and '.join(conditions)}" if conditions else ""
+    return place(device_at(odd.device, found.when)), words
 
 
 def sentence(odd: Operand, partner: Operand) -> str:
@@ -249,7 +254,8 @@ def sentence(odd: Operand, partner: Operand) -> str:
     if place(odd) == place(partner):  # by one name, or where something is left out
         return f"`{odd}` is {_whole_place(odd)} but `{partner}` is {_whole_place(partner)}"
     ours, theirs = _host_of_choice(odd, partner), _host_of_choice(partner, odd)
-    here = "".join(where(odd, partner)) + (f"{ours}," if ours else "")
+    at, when = where(odd, partner)
+    here = f"{at}{when}" if when or not ours else f"{at}{ours},"
     if is_own_place(partner):
         return f"`{odd}` is {here} but `{partner}` may be on an accelerator"
     return f"`{odd}` is {here} but `{partner}` is {place(partner)}{theirs}"

@@ -10,8 +10,8 @@ from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.programs import is_class_of_tests
-from devlint.flow.syntax.samples import of_samples
-from devlint.flow.syntax.walk import first_parameter, names_in, stored_calls
+from devlint.flow.syntax.samples import Samples
+from devlint.flow.syntax.walk import descendants, first_parameter, stored_calls
 from devlint.model import ir
 from devlint.model.trees import called, dotted_name, last_name
 from devlint.policy import means
@@ -196,20 +196,23 @@ def _of_samples(file: File) -> frozenset[str]:
     """The functions and methods of the linted file that it gives to loaders to make batches, the
     classes with which it changes samples, and the functions that only those which make batches by
     their names call."""
-    if file.guest is not None:
-        return frozenset()
+    top, found = Samples(), set[str]()
     by_data, by_others = set[str](), set[str]()
-    for statement in file.body:
+    for statement in file.body if file.guest is None else ():
         if not isinstance(statement, _DEFINES):
-            by_others.update(names_in(statement))
+            for node in descendants(statement):
+                top.see(node)
+                if isinstance(node, ir.Name):
+                    by_others.add(node.id)
         info = statement if isinstance(statement, ir.Class) else None
         collates = info is not None and means("collator", info.name, "class")
         for function in (statement,) if info is None else info.body:
             if isinstance(function, ir.Function):
                 scan = file.scan(function)
+                found |= scan.of_samples
                 collating = collates or means("collator", function.name, "function")
                 (by_data if collating else by_others).update(scan.called, scan.given)
-    return frozenset(of_samples(file.body) | (by_data - by_others))
+    return frozenset(found | top.names() | (by_data - by_others))
 
 
 _DEFINES = (ir.Class, ir.Function, ir.Import, ir.ImportFrom)

@@ -117,10 +117,14 @@ def _may_be_given_accelerators(frame: Frame, function: ir.Function) -> bool:
     is called there and followed there, unless that gives it back.
     """
     plain = frame.owner is not None and frame.owner.role is Role.PLAIN
-    returned = frame.file.once(given_back, frame.file.body)  # that is all that is done with these
-    if is_inner(frame) and function not in returned:
+    if is_inner(frame) and not _is_given_back(frame, function):
         return False
     return plain or function.name != "__init__"
+
+
+def _is_given_back(frame: Frame, function: ir.Function) -> bool:
+    """Whether all that is done with a function inside of another is to return it."""
+    return function in frame.file.once(given_back, frame.file.body)
 
 
 def _is_made_on_host(frame: Frame, default: ir.Expr | None) -> bool:

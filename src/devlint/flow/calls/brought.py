@@ -28,9 +28,10 @@ from devlint.flow.frames.contents import contents
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.noted import place_given
-from devlint.flow.frames.others import RECEIVER, Parameter
+from devlint.flow.frames.others import Parameter, receiver_of
 from devlint.flow.modules.asked import kept_arguments
 from devlint.flow.syntax.passing import is_sent_after
+from devlint.flow.syntax.walk import first_row
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -67,14 +68,16 @@ def note_receiver(frame: Frame, closure: Closure, module: Value) -> None:
     if not frame.world.callers.listens or is_trial(frame) or module.kind is not Kind.MODULE:
         return
     place = frame.place(module)
-    key = (closure.file.path, closure.qualname, RECEIVER)
+    key = (closure.file.path, closure.qualname, receiver_of(first_row(closure.node)))
     told = frame.world.callers.brought.setdefault(key, set())
     running = frame.outermost
     if frame.name == "__init__":
         told.add(not may_be_accelerator(place))  # nobody has moved it yet
     elif place == THE_MODULE or (place == UNKNOWN and module.trait is Trait.SELF):
         of_users = is_edge(running.name, running.role)
-        told.add(False if of_users else (running.file.path, running.qualname, RECEIVER))
+        context = frame.context()
+        this = running.file.path, context.running, receiver_of(context.row)
+        told.add(False if of_users else this)
     else:
         told.add(only_host(place))
 

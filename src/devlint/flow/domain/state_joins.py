@@ -292,7 +292,8 @@ def _join_bindings(
             if ref in around:
                 return a.but(data=ref)
             found = join_objects(mine, theirs, key, free)
-            if found.items is None and found.element.kind in _HELD:
+            empty = mine.is_empty or theirs.is_empty  # it holds nothing that may be elsewhere
+            if found.items is None and found.element.kind in _HELD and not empty:
                 elements = mine.elements(), theirs.elements()
                 element = _join_bindings(state, *elements, key, free, around | {ref})
                 found = replace(found, element=element)

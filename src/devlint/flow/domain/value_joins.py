@@ -222,6 +222,9 @@ def join_placed(a: Value, b: Value, key: str | None, free: str | None) -> Value:
     """A tensor that two paths leave in two places: moved on one of them, or made anew there."""
     if (apart := join_apart(a, b, free)) is not None:
         return apart
+    if key is None and free is not None and a.kind is b.kind is Kind.TENSOR:
+        if (a.device == UNKNOWN) is not (b.device == UNKNOWN):  # on one path it is known
+            return join_values(a, b).but(device=choose(free, *_bound(a, b)))
     if key is not None and not stands_in(key):
         joined = join_values(a, b, key)
         return joined if key in OF_PROCESSES else joined.but(trait=Trait.GUARDED)

@@ -18,6 +18,7 @@ from devlint.flow.frames.library import library_value
 from devlint.flow.operations import graphs
 from devlint.flow.operations.containers import lazily, pairs
 from devlint.flow.operations.dimensions import of_loss
+from devlint.flow.operations.unpacking import element_of
 from devlint.flow.operations.yielded import part_of_encoding
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
@@ -191,7 +192,7 @@ def _module(use: Use) -> Value:
     known = known and bool(contains or use.args.all)
     held = [frame.object(each) for each in inside if known]
     unseen = contains and not held
-    alike = not known and not use.args.unpacked and [each.kind for each in inside] == [Kind.MODULE]
+    alike = not known and [each.kind for each in inside] == [Kind.MODULE]
     empty = all(each is not None and each.stateless for each in held)
     found = Object(
         device=device, source=row.name, trace=told, items=tuple(inside) if known else None,
@@ -204,10 +205,17 @@ def _module(use: Use) -> Value:
 
 def _children(frame: Frame, args: Arguments) -> tuple[list[Value], bool]:
     """The modules given to `nn.Sequential(...)`, by `OrderedDict(...)` too, or to
-    `nn.ModuleList([...])`, and whether all of them are known one by one."""
-    inside = [each for given in args.positional() for _, each in flatten(frame, *given)]
-    held = [frame.object(value) for _, value in args.positional() if value.kind.is_container]
-    listed = not args.unpacked and all(each is not None and each.items is not None for each in held)
+    `nn.ModuleList([...])`, and whether all of them are known one by one; one for what `*layers`
+    gives."""
+    inside, listed = list[Value](), True
+    for argument, value in args.all:
+        found = frame.object(value) if value.kind.is_container else None
+        if argument.star:
+            listed = False
+            inside.append(element_of(frame, value))
+        elif argument.keyword is None:
+            listed &= not value.kind.is_container or (found is not None and found.items is not None)
+            inside += [each for _, each in flatten(frame, argument.value, value)]
     return inside, listed and all(value.kind is Kind.MODULE for value in inside)
 
 

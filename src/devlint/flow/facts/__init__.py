@@ -37,6 +37,7 @@ from devlint.flow.domain.lattice import (
     Symbol,
     conditions,
     is_chosen,
+    leaves,
     left_out,
     may_be_accelerator,
     may_be_host,
@@ -104,7 +105,7 @@ __all__ = [
     "Role", "SentToCuda", "SharedDevice", "Sharing", "Sort", "Step", "StrayPart", "Symbol", "Trait",
     "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse", "Wrap",
     "asks_type", "chooses_host", "chosen_apart", "conditions", "difference", "dtype_of_type",
-    "identity", "is_chosen", "is_misspelled_flag", "is_type_of_cuda", "left_out",
+    "identity", "is_chosen", "is_misspelled_flag", "is_type_of_cuda", "leaves", "left_out",
     "may_be_accelerator", "may_be_host", "names_submodule", "only_host", "place_of_type",
     "stands_in", "worded",
 ]  # fmt: skip

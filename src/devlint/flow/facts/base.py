@@ -38,7 +38,7 @@ class Context:
     module that makes nothing to hold. `by` are the rows of policy on names by which a fact is one,
     beside those by which it is known what its operands are. `running` is the function that runs on
     its own, from which calls have led here: it has the arguments whose places are told by their
-    names."""
+    names; `row` is where it is defined, of a method."""
 
     function: str = ""
     role: Role = Role.PLAIN
@@ -47,6 +47,7 @@ class Context:
     stateless: bool = False
     by: tuple[str, ...] = ()
     running: str = ""
+    row: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
 from devlint.flow.frames.files import ClassInfo, Closure, File, Scope
 from devlint.flow.frames.operands import operand
 from devlint.flow.frames.world import World
-from devlint.flow.syntax.walk import first_parameter
+from devlint.flow.syntax.walk import first_parameter, first_row
 from devlint.model import ir
 
 _MEANS_THE_SAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN, HOST_CHOSEN))
@@ -162,8 +162,12 @@ class Frame:
         receiver = "" if self.owner is None else first_parameter(self.function)
         owner = self.owner if self.role is Role.MODULE else None
         stateless = owner is not None and owner.is_stateless()
-        running = self.outermost.qualname
-        return Context(self.qualname, self.role, guard, receiver, stateless, by, running)
+        running = self.outermost
+        row, method = 0, running.owner and running.function
+        if method:
+            row = first_row(method)
+        name = running.qualname
+        return Context(self.qualname, self.role, guard, receiver, stateless, by, name, row)
 
     def record(self, fact: Fact) -> None:
         """Write a fact down, unless nothing is told here; of a followed function, as one of the

@@ -11,11 +11,15 @@ from devlint.model import ir
 
 Parameter = tuple[str, str, str]
 """A parameter by the path of its file, the dotted name of its function or class, and its own."""
-RECEIVER = "self"
-"""How the object is called whose method is called."""
 Brought = dict[Parameter, set[bool | Parameter]]
 """What calls give to parameters: True for what is on the host, False for what may be on an
 accelerator, a parameter of the calling function for what that is given."""
+
+
+def receiver_of(row: int) -> str:
+    """How the object is called whose method, which is defined in a row, is called: a file may
+    define several methods of one dotted name."""
+    return f"self:{row}"
 
 
 class Use(NamedTuple):

@@ -19,6 +19,7 @@ from devlint.flow.domain.lattice import (
     Symbol,
     choose,
     names_accelerator,
+    only_host,
 )
 from devlint.flow.domain.paths import Path, identity, place_of_path
 from devlint.flow.domain.state import Object
@@ -184,7 +185,7 @@ def give_away(frame: Frame, values: Iterable[Value]) -> None:
         if found is None:
             continue
         if value.kind is Kind.MODULE:
-            if shown(found.trace) is None or found.device == CPU:
+            if shown(found.trace) is None or only_host(found.device):
                 place_module(frame, value, UNKNOWN)
             else:
                 _forget_parts(frame, found)

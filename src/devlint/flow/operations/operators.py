@@ -9,7 +9,7 @@ from devlint.flow.domain.mixtures import put_together
 from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.value_joins import join_all
+from devlint.flow.domain.value_joins import join_held
 from devlint.flow.domain.values import (
     NOTHING,
     TENSORS,
@@ -159,8 +159,15 @@ def _combined(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Va
     elif left.kind is right.kind is Kind.DICT and other.items is not None:
         found = one.with_entries(other.entries, other.unsure)
     else:
-        together = put_together(both) or join_all(both)
+        together = put_together(both) or join_held(both)
         found = Object(element=together if right.kind is left.kind else NOTHING)
+    if (
+        isinstance(node, ir.Augment)
+        and left.kind is not Kind.TUPLE
+        and left.data in frame.state.heap
+    ):
+        frame.update(left, found)
+        return left
     return Value(left.kind, data=frame.allocate(node, found))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from devlint.flow.syntax.samples import Samples
 from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.walk import (
     descendants,
@@ -69,11 +70,13 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
     found = Scan(tensors=set(docstrings.tensors(docstring(function))))
     this = first_parameter(function)
     called: set[ir.Node] = set()
+    samples = Samples()
     for statement in function.body:
         for node in descendants(statement):  # a call before what it calls
             kind = type(node)
             if kind is ir.Call:
                 called.add(node.func)  # type: ignore[attr-defined]
+                samples.see(node)
                 _call(found, node, this, takes_tensors)  # type: ignore[arg-type]
             elif kind is ir.Attribute:
                 is_read = node not in called and node.attr not in _PROPERTIES  # type: ignore[attr-defined]
@@ -83,6 +86,7 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
                     found.sliced.add(node.value.id)  # type: ignore[attr-defined]
             elif isinstance(node, ir.Stmt):
                 found.size += 1
+                samples.see(node)
                 _statement(found, node, this)
             elif kind is ir.Yield:
                 found.yields = found.answers = True
@@ -91,6 +95,7 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
             elif kind is ir.Clause:
                 for target in single_targets(node.target):  # type: ignore[attr-defined]
                     _target(found, target, this)
+    found.of_samples = samples.names()
     _tell_arrays_apart(found)
     found.end()
     return found

@@ -45,6 +45,8 @@ class Scan:
     """Methods given to `apply`, which calls them at once (`self.apply(self.reset)`)."""
     methods: set[str] = field(default_factory=set)
     """Methods that are called, of whatever."""
+    of_samples: set[str] = field(default_factory=set)
+    """What makes batches and changes samples: `samples.py`."""
     self_inputs: set[tuple[str, str]] = field(default_factory=set)
     """(attribute, name): `self.attribute(name)`."""
     wrapped: set[str] = field(default_factory=set)
