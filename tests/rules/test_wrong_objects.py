@@ -8,10 +8,12 @@ import pytest
 import torch
 
 from devlint.config.settings import Settings
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.devicestring import Misspelling, parse
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import (
+    CPU,
     UNKNOWN,
     AttributeRead,
     AttributeWrite,
@@ -52,8 +54,10 @@ def operand(
     data: object = None,
     trait: Trait | None = None,
     grad: bool = False,
+    trace: Step | None = None,
 ) -> Operand:
-    return Operand(node, Value(kind, device, data, trait=trait, grad=grad), device, type_name)
+    value = Value(kind, device, data, trait=trait, grad=grad, trace=trace)
+    return Operand(node, value, device, type_name)
 
 
 def text(value: str) -> Operand:
@@ -171,7 +175,7 @@ def test_only_proven_tensors_are_discarded(kind: Kind) -> None:
 
 def test_a_tensor_made_on_the_spot_wakes_the_device() -> None:
     fresh = ir.Call(ir.Attribute(ir.Name("torch"), "zeros"), (ir.Argument(ir.Constant(1)),))
-    receiver = operand(fresh, Kind.TENSOR)
+    receiver = operand(fresh, Kind.TENSOR, CPU, trace=Step(Sort.DEFAULT, fresh, device=CPU))
     assert not reports("discarded-move", move(receiver, "cuda", discarded=True))
 
 

@@ -18,7 +18,7 @@ from devlint.flow.syntax.lookahead import Outline, outline
 from devlint.flow.syntax.outside import Done, placed
 from devlint.flow.syntax.processes import spawned
 from devlint.flow.syntax.samples import of_samples
-from devlint.flow.syntax.walk import fills_others, names_in, nodes_of
+from devlint.flow.syntax.walk import fills_others, names_in, statements_of
 from devlint.model import ir
 
 
@@ -70,7 +70,7 @@ class Guest(dict[str, Value]):
         """Whether a function of the file puts something into what isn't its own, as one does that
         registers what it is given."""
         functions = (
-            each for each in nodes_of(self.text.module.body) if isinstance(each, ir.Function)
+            each for each in statements_of(self.text.module.body) if isinstance(each, ir.Function)
         )
         return any(map(fills_others, functions))
 

@@ -44,7 +44,7 @@ from devlint.flow.syntax.parts import is_private, parts, with_parts
 from devlint.flow.syntax.programs import holds_tests
 from devlint.flow.syntax.scan import scan
 from devlint.flow.syntax.seen import Scan
-from devlint.flow.syntax.walk import nodes_of
+from devlint.flow.syntax.walk import statements_of
 from devlint.model import ir
 from devlint.torchapi.effects import Effect
 from devlint.torchapi.table import Table
@@ -188,7 +188,7 @@ def _describe(text: Text, path: str, table: Table) -> File:
             found = scans[function] = with_parts(scans[function], function, own, scan_once)
         return found
 
-    scopes = (node for node in nodes_of(text.module.body) if isinstance(node, ir.Scope))
+    scopes = (each for each in statements_of(text.module.body) if isinstance(each, ir.Scope))
     rebound = frozenset(name for node in scopes for name in node.names)
     placed = any(map(places_batches, aliases.values()))
     body, speaks = text.module.body, text.speaks_of_devices

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import UNKNOWN, Kind, Move, Trait
+from devlint.flow.facts import CPU, UNKNOWN, Kind, Move, Operand, Trait
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, Rewrite, insert_after, insert_before, replace_tail
-from devlint.model.trees import is_named, key, words, written
+from devlint.model.trees import descendants, is_named, key, words, written
 from devlint.rules import rule
 
 
@@ -26,7 +26,7 @@ def discarded_move(move: Move) -> Iterator[Report]:
         )
     if not move.discarded or receiver.kind is not Kind.TENSOR:
         return
-    if _is_made_here(receiver.node) or (move.method == "type" and not move.arguments):
+    if _is_made_here(move) or (move.method == "type" and not move.arguments):
         return
     if _only_converts(move) or _is_there(move):
         return
@@ -40,11 +40,12 @@ def discarded_move(move: Move) -> Iterator[Report]:
     )
 
 
-def _is_made_here(node: ir.Expr) -> bool:
+def _is_made_here(move: Move) -> bool:
     """Whether no name holds the tensor: it was made to wake a device up, or to wait for one.
 
     What converts data that has a name was meant to give the data a place.
     """
+    node = move.receiver.node
     while True:
         match node:
             case ir.Call(func=ir.Attribute(value=ir.Name(id="torch"), attr=attr), args=(data,)) if (
@@ -58,7 +59,13 @@ def _is_made_here(node: ir.Expr) -> bool:
             case ir.Call(func=ir.Attribute(value=inner), args=()):
                 node = inner  # x.detach().cpu()
             case _:
-                return True
+                return move.device == CPU or _begins_here(move.receiver)
+
+
+def _begins_here(receiver: Operand) -> bool:
+    """Whether a step of what is known of a tensor stands in the expression that gives it."""
+    inside = {id(each) for each in descendants(receiver.node)}
+    return any(id(hop.node) in inside for hop in receiver.trace)
 
 
 def _only_converts(move: Move) -> bool:

@@ -13,11 +13,12 @@ from devlint.flow.facts import (
     chosen_apart,
     conditions,
     difference,
+    is_chosen,
     worded,
 )
 from devlint.model.reports import Report
 from devlint.rules import rule
-from devlint.rules._meetings import device_at, is_cuda, root
+from devlint.rules._meetings import device_at, fresh, is_cuda, root
 from devlint.rules._moving import keep_target, move_from_the_start
 from devlint.rules._remedies import devices_of
 
@@ -38,8 +39,12 @@ def _uneven(operands: tuple[Operand, ...], role: Role, inplace: bool = False) ->
         return
     for other in operands:
         found = difference(moved.device, other.device)
-        # Two conditions may always hold together, and a symbol may be the CPU: nothing is proved.
-        if found is None or not found.certain:
+        if found is None:
+            continue
+        # Two conditions may always hold together, and a symbol may be the CPU: nothing is proved,
+        # but of what was made there and meets a device that was chosen.
+        there, here = device_at(moved.device, found.when), device_at(other.device, found.when)
+        if not found.certain and not (fresh(other) and is_chosen(there)):
             continue
         named = tuple(each for each in found.when if each != (CUDA_AVAILABLE, True)) or found.when
         apart = chosen_apart(named, moved.device, other.device) or named[-1:]
@@ -48,7 +53,6 @@ def _uneven(operands: tuple[Operand, ...], role: Role, inplace: bool = False) ->
         ((condition, holds),) = apart
         if condition.endswith(ON_HOST) and condition not in conditions(moved.device):
             continue  # it asks where one of them is: that is no free choice
-        there, here = device_at(moved.device, found.when), device_at(other.device, found.when)
         if condition == CUDA_AVAILABLE and not holds and is_cuda(here):
             continue  # the bare "cuda" raises there by itself
         if inplace and other is operands[0]:

@@ -46,7 +46,7 @@ from devlint.flow.modules.rewritten import (
     is_of_one_test,
 )
 from devlint.flow.syntax.parts import is_private
-from devlint.flow.syntax.walk import nodes_of
+from devlint.flow.syntax.walk import statements_of
 from devlint.model import ir
 
 _SETUP_ROUNDS = 8
@@ -104,7 +104,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
 
 def _raises(function: ir.Function) -> bool:
     """Whether a function has a `raise` of its own, as what is left to subclasses has."""
-    return any(isinstance(node, ir.Raise) for node in nodes_of(function.body))
+    return any(isinstance(each, ir.Raise) for each in statements_of(function.body))
 
 
 def _store_fields(info: ClassInfo, around: Frame, this: Value) -> None:

@@ -13,8 +13,8 @@ from devlint.flow.calls.library_calls import call_library
 from devlint.flow.calls.module_calls import call_module, construct
 from devlint.flow.devices import device_index
 from devlint.flow.devices.dropped import note_own
-from devlint.flow.domain.derivation import Sort, steps
-from devlint.flow.domain.paths import Path, given_tensor, path_value
+from devlint.flow.domain.derivation import steps
+from devlint.flow.domain.paths import Path, path_value
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import (
     NONE,
@@ -320,7 +320,7 @@ def _unknown_method(
         return base
     if attr in _ONLY_TENSORS and not isinstance(path, Typed):
         loaded = base.trait is Trait.LOADED
-        of = as_loaded(base) if loaded else given_tensor(path, Sort.TENSOR_BY_USE, node)
+        of = as_loaded(base) if loaded else attributes.by_use(frame, func.value, path)
         args = replace(args, receiver=(func.value, of))
         return transfer.named(frame, node, f"torch.Tensor.{attr}", args)
     if attr == "forward":

@@ -22,7 +22,7 @@ from devlint.flow.domain.values import NOTHING, PROVED, Kind, Value
 from devlint.flow.frames.fields import NAMESPACES
 from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import names_assigned, nodes_of
+from devlint.flow.syntax.walk import names_assigned, statements_of
 from devlint.model import ir
 from devlint.model.trees import is_named
 from devlint.policy import means
@@ -90,7 +90,7 @@ def _is_constant_of_file(frame: Frame, name: str) -> bool:
 
 def _flags(file: File) -> frozenset[str]:
     """The names that a file binds once, to `True` or `False`."""
-    bound = Counter(names_assigned(nodes_of(file.body)))
+    bound = Counter(names_assigned(statements_of(file.body)))
     return frozenset(
         target.id
         for each in file.body

@@ -8,7 +8,7 @@ from devlint.flow.facts import OwnIndex
 from devlint.flow.syntax.imports import spelled
 from devlint.flow.syntax.processes import LOCAL_RANK, by_launcher
 from devlint.flow.syntax.reach import Place
-from devlint.flow.syntax.walk import inner_blocks, names_assigned, nodes_of
+from devlint.flow.syntax.walk import inner_blocks, names_assigned, nodes_of, statements_of
 from devlint.model import ir
 from devlint.model.trees import descendants, dotted_name, key, root_name
 from devlint.policy import means
@@ -39,7 +39,7 @@ def own_index(
         if (name := _binds_index(each)) is not None:
             return OwnIndex(name, statement)
     bound = {parameter.name for parameter in params}.union(names_assigned((*before, *others)))
-    assigns = (node for node in nodes_of(body) if isinstance(node, ir.Assign))
+    assigns = (each for each in statements_of(body) if isinstance(each, ir.Assign))
     stored = {key(target) for node in assigns for target in node.targets}
     for node in nodes_of(around):
         if isinstance(node, ir.Attribute) and means("local-rank", node.attr, "variable"):

@@ -98,6 +98,12 @@ def shown(text: str, before: str = " in ") -> str:
     return text.replace(LOCAL, before).replace(_CALLED, before)
 
 
+def worded(key: str) -> str:
+    """A condition in the words of a message, behind "when" or "unless"."""
+    said = ON_HOST if key.endswith(ON_HOST) else ""
+    return f"`{shown(key.removesuffix(said), '` in `')}`{said}"
+
+
 @lru_cache(maxsize=4096)
 def roots(key: str) -> frozenset[str]:
     """The names of the values that a condition is about, by the words in it; none of one on a

@@ -34,6 +34,7 @@ from devlint.flow.domain.keys import (
     parts_of,
     shown,
     stands_in,
+    worded,
 )
 
 _MOST_CONDITIONS = 3
@@ -96,12 +97,6 @@ class Guarded:
         if all(map(asks_for_accelerator, keys)):
             return f"{either}, as available"
         return f"{either}, depending on {' and '.join(map(_asked, keys))}"
-
-
-def worded(key: str) -> str:
-    """A condition in the words of a message, behind "when" or "unless"."""
-    said = ON_HOST if key.endswith(ON_HOST) else ""
-    return f"`{shown(key.removesuffix(said), '` in `')}`{said}"
 
 
 def _asked(key: str) -> str:
@@ -291,6 +286,11 @@ def _provable(device: Device, most: int = _MOST_CONDITIONS) -> Device:
 def _either(a: Device, b: Device) -> Device:
     """The place that `a` or `b` knows; where both know, they agree."""
     return b if a == UNKNOWN else a
+
+
+def completed(a: Device, b: Device) -> Device:
+    """Where two things are that are in one place: what is known of the first, else of the other."""
+    return _merged(a, b, _either)
 
 
 def of_one_or_other(a: Device, b: Device) -> Device | None:

@@ -199,6 +199,8 @@ def _join_traits(a: Value, b: Value, kind: Kind) -> Trait | Fixed | None:
 
 def join_kept(a: Value, b: Value, key: str | None = None) -> Value:
     """What a name stands for after two paths: also what is a tensor on one of them."""
+    if (moved := _join_moved(a, b, key)) is not None:
+        return moved
     joined = join_values(a, b, key)
     if joined.kind is not Kind.UNKNOWN:
         return joined
@@ -208,14 +210,25 @@ def join_kept(a: Value, b: Value, key: str | None = None) -> Value:
         unlike = other.kind in (Kind.UNKNOWN, Kind.NUMBER) and other.trait in (None, Trait.PERHAPS)
         if unlike and (one.trait is Trait.PERHAPS or _is_made(one)):
             return Value(
-                Kind.UNKNOWN,
-                CPU,
-                origin=one.origin,
-                scalar=False,
-                trait=Trait.PERHAPS,
+                Kind.UNKNOWN, CPU, origin=one.origin, scalar=False, trait=Trait.PERHAPS,
                 trace=one.trace,
-            )
+            )  # fmt: skip
     return joined
+
+
+def _join_moved(a: Value, b: Value, key: str | None) -> Value | None:
+    """What one path moves and the other one leaves where it was: there, it can be moved as well."""
+    for moved, left, holds in ((a, b, True), (b, a, False)):
+        is_path = left.kind is Kind.UNKNOWN and isinstance(left.data, Path) and left.trait is None
+        if key is None or not is_path or left.data != moved.data:
+            continue
+        places = (moved.device, UNKNOWN) if holds else (UNKNOWN, moved.device)
+        if moved.trait is Trait.IF_MODULE:
+            return moved.but(device=choose(key, *places))
+        if moved.kind is Kind.PLACED and moved.origin is Origin.MOVED:
+            free = stands_in(key) or key in OF_PROCESSES
+            return moved.but(device=choose(key, *places), trait=None if free else Trait.GUARDED)
+    return None
 
 
 def join_placed(a: Value, b: Value, key: str | None, free: str | None) -> Value:

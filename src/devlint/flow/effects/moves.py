@@ -50,9 +50,8 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
     named = any(value.kind is Kind.STRING for _, value in args.positional()[1:])
     if named and receiver.kind not in (Kind.TENSOR, Kind.MODULE):
         return _moved_in_part(frame, call, base)
-    thrown = receiver.trait is Trait.UNPACKED and frame.discarded is call
-    if thrown and not (isinstance(base, ir.Name) and batches.is_object(frame, base.id)):
-        receiver = receiver.but(kind=Kind.TENSOR)  # `images, labels` of a loader are tensors
+    if frame.discarded is call and _is_item(frame, base, receiver):
+        receiver = receiver.but(kind=Kind.TENSOR)
     if isinstance(receiver.trait, Fixed):
         receiver = as_it_is_fixed(frame, receiver)
     device, target = _destination(frame, method, receiver, args)
@@ -103,6 +102,15 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
         return moved
     stale.use(frame, owner, target[0])
     return moved.but(data=owner, origin=Origin.STALE)
+
+
+def _is_item(frame: Frame, base: ir.Expr, receiver: Value) -> bool:
+    """Whether it is an item of a batch or of an output: these are tensors."""
+    if isinstance(base, ir.Subscript) and receiver.kind is Kind.BATCH:
+        return receiver.trait in (Trait.ELEMENT, Trait.UNPACKED)
+    if receiver.trait is not Trait.UNPACKED:
+        return False
+    return not isinstance(base, ir.Name) or not batches.is_object(frame, base.id)
 
 
 def _passing(frame: Frame, call: ir.Call, base: ir.Expr) -> tuple[ir.For | None, Kind]:

@@ -12,7 +12,7 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import ApiCall, DeviceUse, Fact, MixedPrecision, Move, Operand
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, is_builtin
-from devlint.flow.syntax.walk import nodes_of
+from devlint.flow.syntax.walk import nodes_of, statements_of
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.model.trees import dotted_name, last_name
@@ -62,7 +62,7 @@ def _tries(frame: Frame) -> bool:
     function = frame.function
     if function is None:
         return False
-    attempts = (each for each in nodes_of(function.body) if isinstance(each, ir.Try))
+    attempts = (each for each in statements_of(function.body) if isinstance(each, ir.Try))
     return any(
         isinstance(node, ir.Call)
         and dotted(frame, node.func) in ("torch.autocast", "torch.amp.GradScaler")

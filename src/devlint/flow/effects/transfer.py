@@ -60,6 +60,8 @@ def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     return draw(use, value) if row.generator else value
 
 
+_ARRAY_OR_TENSOR = Value(Kind.UNKNOWN, trait=Trait.TENSOR_OR)
+"""What libraries give that compute with arrays as well: these have no `.to`."""
 _COMPUTE = frozenset((Effect.JOIN, Effect.KEEP, Effect.INDEX, Effect.OVERLAY))
 
 
@@ -144,7 +146,7 @@ def _join(use: Use) -> Value:
     if not kind.is_tensor_like:
         return plain(row)
     if value is NOTHING:
-        return Value(kind) if row.name.startswith("torch.") else NOTHING
+        return Value(kind) if row.name.startswith("torch.") else _ARRAY_OR_TENSOR
     scalar = dimensions(use.args, row, value)
     value = value.but(kind=kind, scalar=scalar)
     if row.dims is Dims.STACK and all(given.scalar is False for _, given in arguments):

@@ -25,6 +25,7 @@ from devlint.flow.domain.keys import (
     asks_type,
     chooses_host,
     stands_in,
+    worded,
 )
 from devlint.flow.domain.lattice import (
     CPU,
@@ -42,7 +43,6 @@ from devlint.flow.domain.lattice import (
     may_be_accelerator,
     may_be_host,
     only_host,
-    worded,
 )
 from devlint.flow.domain.paths import identity
 from devlint.flow.domain.traits import NO_LEAVES, Fixed, Fixing, Trait

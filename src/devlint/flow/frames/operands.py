@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from devlint.flow.domain.derivation import is_making, shown
+from devlint.flow.domain.lattice import Device, Guarded
 from devlint.flow.domain.traits import NO_LEAVES, Trait
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import Operand
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 def operand(frame: Frame, node: ir.Expr, value: Value) -> Operand:
     """The value at a node: conditions applied, objects looked up."""
-    device, guarded = frame.place(value), value.trait is Trait.GUARDED
+    device = frame.place(value)
+    guarded = value.trait is not None and _is_guarded(value, device)
     found = frame.object(value)
     type_name = value.kind.name.lower()
     if found is not None and value.kind.is_container:
@@ -38,6 +40,13 @@ def operand(frame: Frame, node: ir.Expr, value: Value) -> Operand:
             type_name = found.source.node.name
     passed = frame.caller is not None and frame.is_parameter(node)
     return Operand(node, value, device, type_name, guarded, passed)
+
+
+def _is_guarded(value: Value, device: Device) -> bool:
+    """Whether somebody moved it under a condition."""
+    return value.trait is Trait.GUARDED or (
+        value.trait is Trait.IF_MODULE and isinstance(device, Guarded)
+    )
 
 
 def _short_name(name: str) -> str:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Guarded, Known, Symbol
-from devlint.flow.domain.paths import Path, asks_attribute, identity, path_value
+from devlint.flow.domain.paths import (
+    Path,
+    asks_attribute,
+    given_tensor,
+    identity,
+    path_value,
+    place_of_path,
+)
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import (
     HOST_TENSOR,
@@ -36,7 +44,6 @@ from devlint.flow.operations.own_device import (
 from devlint.flow.operations.unpacking import child_of
 from devlint.flow.operations.yielded import part_of_encoding
 from devlint.flow.syntax.of_cuda import sent
-from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 from devlint.policy import means
 from devlint.torchapi.spellings import CONTEXT, FUNCTION, is_function_class
@@ -100,9 +107,10 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
 def _of_path(frame: Frame, node: ir.Attribute, base: Value, path: Path) -> Value:
     """What something has of which only the identity is known."""
     attr = node.attr
-    if attr in ("weight", "bias") and _is_submodule(frame, node.value):
-        this = frame.look_up(first_parameter(frame.function)) or NOTHING
-        return parameter_at(frame, this, node)
+    if attr in ("weight", "bias"):
+        whole = _module_of(frame, node.value)
+        if whole is not None and (whole.trait is not Trait.SELF or _is_part(node.value)):
+            return parameter_at(frame, whole, node)
     if attr == "shape":
         return Value(Kind.UNKNOWN, trait=Trait.SHAPE)
     if attr == "dtype":
@@ -120,12 +128,28 @@ def _of_path(frame: Frame, node: ir.Attribute, base: Value, path: Path) -> Value
     return inner.but(trait=Trait.PLACER) if places else inner
 
 
-def _is_submodule(frame: Frame, node: ir.Expr) -> bool:
-    """`self.layer` of a module, which a base made: what has a weight is where the module is."""
-    if not isinstance(node, ir.Attribute) or not isinstance(node.value, ir.Name):
-        return False
-    this = frame.look_up(node.value.id)
-    return this is not None and this.kind is Kind.MODULE and this.trait is Trait.SELF
+def by_use(frame: Frame, node: ir.Expr, path: Path) -> Value:
+    """What a method shows to be a tensor: a part of a module that was moved is where that is."""
+    whole = _module_of(frame, node)
+    if whole is not None and whole.trait is not Trait.SELF:
+        return parameter_at(frame, whole, node)
+    return given_tensor(path, Sort.TENSOR_BY_USE, node)
+
+
+def _module_of(frame: Frame, node: ir.Expr) -> Value | None:
+    """The module of which something is a part, or a part of a part: where somebody moved it."""
+    while isinstance(node, (ir.Attribute, ir.Subscript)):
+        node = node.value
+        whole = frame.ask(node)
+        if whole.kind in (Kind.MODULE, Kind.PLACED):
+            unmoved = (UNKNOWN, place_of_path(Path(identity(node), given=True)))
+            return whole if whole.trait is Trait.SELF or frame.place(whole) not in unmoved else None
+    return None
+
+
+def _is_part(node: ir.Expr) -> bool:
+    """`self.layer`, which a base made: what has a weight is where the module is."""
+    return isinstance(node, ir.Attribute) and isinstance(node.value, ir.Name)
 
 
 def _of_library(frame: Frame, node: ir.Attribute, name: str) -> Value:
@@ -198,7 +222,7 @@ def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         if base.origin is Origin.MOVED and means("host-number", attr, "variable"):
             return NOTHING  # its class decides what of it moves: lengths stay on the host
         return base.alike(scalar=None, trait=Trait.PART, data=base.batch)
-    return NOTHING
+    return path_value(identity(node)) if base.kind is Kind.PLACED else NOTHING
 
 
 def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:

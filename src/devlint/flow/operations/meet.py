@@ -13,6 +13,7 @@ from devlint.flow.domain.lattice import (
     UNKNOWN,
     Device,
     Symbol,
+    completed,
     left_out,
     names_accelerator,
     off_host,
@@ -231,7 +232,9 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
         note_kept(frame, [caller, *given], node)
         holder = _holder(frame, caller) if only_host(caller.device) else None
         frame.record(ModuleCall(node, frame.context(), caller, with_near(frame, given), holder))
-    return strangers[0].device if strangers and only_host(caller.device) else caller.device
+    if strangers or not given:
+        return strangers[0].device if strangers and only_host(caller.device) else caller.device
+    return completed(caller.device, given[0].device)
 
 
 def _holder(frame: Frame, caller: Operand) -> Operand | None:

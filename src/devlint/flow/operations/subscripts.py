@@ -46,9 +46,10 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
             trait = Trait.ROWS
         return base.view(scalar=scalar, trait=trait)
     if kind is Kind.BATCH:
-        whole = isinstance(index.data, str) or index.trait is Trait.SLICE
         element = Trait.FIRST if _is_of_element(node) and _was_number(node, base) else Trait.ELEMENT
-        part: Trait | Fixed | None = base.trait or (None if whole else element)
+        part: Trait | Fixed | None = base.trait or (None if index.trait is Trait.SLICE else element)
+        if isinstance(index.data, str):
+            part = base.trait or Trait.UNPACKED
         if base.trait is Trait.PART and isinstance(index.data, int) and index.data:
             part = Trait.BESIDE
         return base.but(scalar=None, trait=part)

@@ -3,7 +3,13 @@ round, whether something is sent to an accelerator later, whether what a move gi
 
 from __future__ import annotations
 
-from devlint.flow.syntax.walk import descendants, inner_statements, mentions, nodes_of
+from devlint.flow.syntax.walk import (
+    descendants,
+    inner_statements,
+    mentions,
+    nodes_of,
+    statements_of,
+)
 from devlint.model import ir
 from devlint.policy import means
 
@@ -11,7 +17,7 @@ from devlint.policy import means
 def passing(body: ir.Body, call: ir.Call, name: str) -> ir.For | None:
     """The loop that binds a name, where nothing in it reads the name after a call: what is assigned
     to it there is gone with the round."""
-    for loop in nodes_of(body):
+    for loop in statements_of(body):
         if isinstance(loop, ir.For) and mentions(loop.target, name):
             rest = _after(loop.body, call)
             if rest is not None:

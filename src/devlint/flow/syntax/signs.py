@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint.flow.syntax.programs import holds_tests, is_named_test
-from devlint.flow.syntax.walk import descendants, mentions, nodes_of, units
+from devlint.flow.syntax.walk import descendants, mentions, statements_of, units
 from devlint.model import ir
 from devlint.policy import means
 
@@ -59,7 +59,7 @@ def made_up_for_tests(body: ir.Body) -> frozenset[str]:
     if not holds_tests(body):
         return frozenset()
     all_units = list(units(body))
-    classes = [node for node in nodes_of(body) if isinstance(node, ir.Class)]
+    classes = [each for each in statements_of(body) if isinstance(each, ir.Class)]
     return frozenset(each.name for each in classes if _stays(each, all_units))
 
 

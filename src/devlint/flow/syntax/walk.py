@@ -33,6 +33,18 @@ def inner_blocks(statement: ir.Stmt) -> Iterator[tuple[ir.Body, bool]]:
                 yield case.body, False
 
 
+def statements_of(body: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
+    """All statements, those inside of functions and classes included."""
+    stack = [*body]
+    while stack:
+        statement = stack.pop()
+        yield statement
+        if isinstance(statement, (ir.Function, ir.Class)):
+            stack.extend(statement.body)
+        elif not isinstance(statement, (ir.Assign, ir.Evaluate)):
+            stack.extend(inner_statements(statement))
+
+
 def always(statement: ir.Stmt) -> Iterator[ir.Node]:
     """The nodes of a statement that are evaluated whenever it is, but for those of its blocks."""
     blocks = {each for block, _ in inner_blocks(statement) for each in block}
@@ -198,7 +210,7 @@ def fills_others(function: ir.Function) -> bool:
 
 def bases_named(body: ir.Body) -> frozenset[str]:
     """The names that stand in the bases of a file's classes, whatever else does."""
-    classes = (node for node in nodes_of(body) if isinstance(node, ir.Class))
+    classes = (each for each in statements_of(body) if isinstance(each, ir.Class))
     inside = nodes_of(base for each in classes for base in each.bases)
     return frozenset(
         each.id if isinstance(each, ir.Name) else each.attr
@@ -210,11 +222,12 @@ def bases_named(body: ir.Body) -> frozenset[str]:
 def given_back(body: ir.Body) -> frozenset[ir.Function]:
     """The functions inside of functions that these do nothing with but to return them."""
     found = set[ir.Function]()
-    for around in nodes_of(body):
-        nodes = list(descendants(around)) if isinstance(around, ir.Function) else []
-        inner = [each for each in nodes if isinstance(each, ir.Function) and each is not around]
+    for around in statements_of(body):
+        below = statements_of(around.body) if isinstance(around, ir.Function) else ()
+        inner = [each for each in below if isinstance(each, ir.Function)]
         if not inner:
             continue
+        nodes = list(descendants(around))
         returned = {each.value for each in nodes if isinstance(each, ir.Return)}
         names = [each for each in nodes if isinstance(each, ir.Name)]
         used = {each.id for each in names if each not in returned}
@@ -243,7 +256,7 @@ def first_row(node: ir.Node) -> int:
 
 def function_around(body: ir.Body, row: int) -> ir.Function | None:
     """The innermost function of a file that a row belongs to."""
-    around = [n for n in nodes_of(body) if isinstance(n, ir.Function) and _holds(n, row)]
+    around = [n for n in statements_of(body) if isinstance(n, ir.Function) and _holds(n, row)]
     return max(around, key=first_row, default=None)
 
 
