@@ -1997,3 +1997,56 @@ class Net(nn.Module):
     assert tree.lint("main.py") == ["DEV208:6", "DEV101:7"]
     tree.write({"main.py": main.replace("Net()", "Net().cuda()")})
     assert tree.lint("main.py") == ["DEV101:6", "DEV101:7"]
+
+
+def test_a_flag_of_an_object_in_what_a_long_function_gives(tree: Tree) -> None:
+    lines = "\n".join(
+        f"        ids{n} = self.rows[{n} * self.size : {n + 1} * self.size]" for n in range(20)
+    )
+    rows = f"""import torch
+class Rows:
+    def __init__(self, rows, cuda=True, size=64):
+        self.rows, self.cuda, self.size = rows, cuda, size
+    def __iter__(self):
+        return self
+    def __next__(self):
+        return self.next()
+    def next(self):
+{lines}
+        batch = torch.tensor(ids1)
+        mask = torch.tensor(ids2)
+        if self.cuda:
+            batch = batch.cuda()
+            mask = mask.cuda()
+        return batch, mask
+"""
+    main = """import torch
+from rows import Rows
+def run(model, rows):
+    for batch, mask in rows:
+        print(model(batch))
+if __name__ == "__main__":
+    run(torch.nn.Linear(3, 3).cuda(), Rows([]))
+"""
+    tree.write({"rows.py": rows, "main.py": main})
+    assert tree.lint("main.py") == ["DEV101:7"]
+    tree.write({"main.py": main.replace("Rows([])", "Rows([], cuda=False)")})
+    assert tree.lint("main.py") == ["DEV201:5", "DEV101:7"]
+
+
+def test_a_flag_that_a_program_leaves_at_its_default(tree: Tree) -> None:
+    main = """import torch
+def run(n, cuda=True):
+    z = torch.ones(n, 2)
+    if cuda:
+        z = z.cuda()
+    return z * torch.ones(n, 2).cuda()
+def both():
+    return [run(n) for n in (1, 2)]
+if __name__ == "__main__":
+    both()
+"""
+    tree.write({"main.py": main, "other.py": "import torch\nfrom helpers import run\n"})
+    assert tree.lint("main.py") == ["DEV101:5", "DEV101:6"]
+    tree.write({"main.py": main, "other.py": "import torch\nfrom main import run\n"})
+    assert tree.lint("main.py") == ["DEV101:6", "DEV109:6"]

@@ -22,7 +22,7 @@ MEANINGS = frozenset((
     "composes", "counter", "data", "device", "device-index", "device-or-index", "dtype", "for-cuda",
     "goes-to-device", "host", "host-flag", "host-number", "index", "loader", "local-rank",
     "looks-up", "loss", "mixin", "model", "module", "namespace", "no-tensor", "one-thing",
-    "pipeline", "sampler", "scheduler", "set-up", "skips", "speaks-of-devices", "tensor",
+    "options", "pipeline", "sampler", "scheduler", "set-up", "skips", "speaks-of-devices", "tensor",
     "tokenizer", "trial-run", "unused",
 ))  # fmt: skip
 """What a name may be taken to mean."""

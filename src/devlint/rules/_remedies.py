@@ -79,16 +79,17 @@ def on_chosen(rewrite: Rewrite, help: str) -> Change:
 
 
 def devices_of(partner: Operand, module: bool = False) -> list[Words]:
-    """Expressions for the device of `partner`, the best first."""
+    """Expressions for the device of `partner`, the best first: its own alone, where a condition
+    moves it."""
     found: list[Words] = []
     placed = [step.node for step in partner.steps if step.sort in _PLACING]
     moved = placed[-1] if placed else None
-    for call in placed[-1:]:
+    for call in () if partner.guarded else placed[-1:]:
         said = device_argument(call)
         asked = said and _asked(said)
         if said is not None and asked is not None and isinstance(call, ir.Expr):
             found.append(Words(written(said), names_in(asked), call))
-    if partner.said is not None and (text := written(partner.said)):
+    if not partner.guarded and partner.said is not None and (text := written(partner.said)):
         found.append(Words(text, names_in(partner.said)))
     device = partner.device
     if isinstance(device, Symbol) and device.is_spelled:

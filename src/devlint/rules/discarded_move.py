@@ -8,7 +8,7 @@ from devlint.flow.facts import CPU, UNKNOWN, Kind, Move, Operand, Trait
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, Rewrite, insert_after, insert_before, replace_tail
-from devlint.model.trees import descendants, is_named, key, words, written
+from devlint.model.trees import descendants, device_argument, is_named, key, words, written
 from devlint.rules import rule
 
 
@@ -112,6 +112,10 @@ def _is_there(move: Move) -> bool:
     match move.target.node if move.target is not None else None:
         case ir.Attribute(value=owner, attr="device") if key(owner) == key(move.receiver.node):
             return True  # `x.to(x.device)`
+    steps = move.receiver.steps
+    if move.device == UNKNOWN and move.target is not None and steps:
+        last = device_argument(steps[-1].node)  # it was made, or moved, there
+        return last is not None and key(last) == key(move.target.node)
     return move.device == move.receiver.device != UNKNOWN
 
 

@@ -17,7 +17,7 @@ from devlint.flow.facts import (
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, insert_after, replace_tail
-from devlint.model.trees import written
+from devlint.model.trees import key, written
 from devlint.rules import rule
 from devlint.rules._moving import suffix, without
 
@@ -29,12 +29,15 @@ _PLAIN = (ir.Name, ir.Attribute, ir.Constant)
 def moved_parameter(write: AttributeWrite) -> Iterator[Report]:
     """Report `self.w = nn.Parameter(t).to(device)`."""
     if write.self_module and write.value.value.trait is Trait.MOVED_PARAMETER:
-        if write.value.device == CPU:
-            return  # it was there already, and stays a parameter
+        again = _is_moved_again(write)
+        if write.value.device == CPU or (again and not write.context.function.endswith(_MAKES)):
+            return  # it is there already, and stays a parameter: else the line would raise
+        lost = f"`self.{write.attr}` isn't a parameter: the module doesn't register it, and no "
+        refused = f"it can't take the place of the parameter `self.{write.attr}`: that raises"
         yield Report(
             at=write.value.node,
-            message=f"{_returned(write.value)} a plain tensor, so `self.{write.attr}` isn't a "
-            "parameter: the module doesn't register it, and no optimizer gets it",
+            message=f"{_returned(write.value)} a plain tensor, so "
+            + (refused if again else f"{lost}optimizer gets it"),
             because=write.value.trace,
             fix=_move_inside(write.value.node),
             help=_FIRST,
@@ -47,7 +50,7 @@ def moved_leaf(call: ApiCall) -> Iterator[Report]:
     """Report an optimizer that is given `torch.randn(n, requires_grad=True).cuda()`."""
     if not call.name.startswith("torch.optim."):
         return
-    for operand in (*call.positional[:1], *(o for key, o in call.keywords if key == "params")):
+    for operand in (*call.positional[:1], *(o for name, o in call.keywords if name == "params")):
         if operand.value.trait in NO_LEAVES and operand.device != CPU:
             node = _only_item(operand.node)
             move = _move(operand)
@@ -75,6 +78,17 @@ def lost_gradient(read: AttributeRead) -> Iterator[Report]:
             fix=_ask_afterwards(tensor),
             help=f"move it first, then call `{tensor}.requires_grad_()`",
         )
+
+
+_MAKES = ".__init__"
+
+
+def _is_moved_again(write: AttributeWrite) -> bool:
+    """Whether a parameter itself is moved, and put where it was: `self.w = self.w.to(device)`."""
+    match write.value.node:
+        case ir.Call(func=ir.Attribute(value=ir.Attribute(value=owner, attr=attr))):
+            return attr == write.attr and key(owner) == key(write.receiver.node)
+    return False
 
 
 def _returned(moved: Operand) -> str:

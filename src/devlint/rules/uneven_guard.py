@@ -25,7 +25,7 @@ from devlint.rules._remedies import devices_of
 
 @rule("uneven-guard", on=ModuleCall)
 def uneven_call(call: ModuleCall) -> Iterator[Report]:
-    yield from _uneven((call.module, *call.inputs), call.context.role)
+    yield from _uneven((call.module, *call.inputs), call.context.role, module=call.module)
 
 
 @rule("uneven-guard", on=Join)
@@ -33,7 +33,12 @@ def uneven_join(join: Join) -> Iterator[Report]:
     yield from _uneven(join.placed, join.context.role, join.inplace)
 
 
-def _uneven(operands: tuple[Operand, ...], role: Role, inplace: bool = False) -> Iterator[Report]:
+def _uneven(
+    operands: tuple[Operand, ...],
+    role: Role,
+    inplace: bool = False,
+    module: Operand | None = None,
+) -> Iterator[Report]:
     moved = next((operand for operand in operands if operand.guarded), None)
     if moved is None or role in (Role.DATA, Role.MANAGED):
         return
@@ -58,7 +63,8 @@ def _uneven(operands: tuple[Operand, ...], role: Role, inplace: bool = False) ->
         if inplace and other is operands[0]:
             fix = keep_target(other, moved, devices_of(moved))
         else:
-            fix = move_from_the_start(other, moved, module=moved.kind is Kind.MODULE)
+            is_module = moved is module or moved.kind is Kind.MODULE
+            fix = move_from_the_start(other, moved, module=is_module)
         clause = _clause(named)
         yield Report(
             at=other.node,

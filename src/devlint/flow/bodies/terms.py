@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from devlint.flow.domain.keys import IS_NONE, LOCAL, is_local
 from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Symbol, choose, join
 from devlint.flow.domain.paths import Path, as_device, path_value
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
@@ -39,7 +40,8 @@ class Terms:
         trace = value.trace
         if trace is None and isinstance(value.device, Symbol):  # the argument itself
             trace = self._named(value.device.key.removesuffix(_PLACE)).trace
-        return value.but(device=device, trace=trace)
+        settled = value.trait is Trait.GUARDED and not isinstance(device, Guarded)
+        return value.but(device=device, trace=trace, trait=None if settled else value.trait)
 
     def device(self, device: Device) -> Device:
         """A place of the function, for the call."""
@@ -47,7 +49,8 @@ class Terms:
             case Guarded(key, yes, no):
                 yes, no = self.device(yes), self.device(no)
                 if not is_local(key):
-                    return choose(key, yes, no)
+                    holds = self._holds(key)
+                    return choose(key, yes, no) if holds is None else yes if holds else no
                 given = self._named(key.removesuffix(IS_NONE))
                 return join(yes, no) if given.kind in (Kind.UNKNOWN, Kind.NONE) else no
             case Symbol(key) if is_local(key):
@@ -56,6 +59,15 @@ class Terms:
                     return named
                 return self.frame.place(self._named(key.removesuffix(_PLACE)))
         return device
+
+    def _holds(self, key: str) -> bool | None:
+        """Whether a flag of the object holds whose method it is: `self.cuda`."""
+        for symbol in self.given:
+            own = symbol.partition(LOCAL)[0]
+            if key.startswith(f"{own}."):
+                flag = self._named(f"{symbol}{key.removeprefix(own)}")
+                return flag.data if isinstance(flag.data, bool) else None
+        return None
 
     def _named(self, text: str) -> Value:
         """What the path of a parameter leads to: `args in build`, `args in build.device`."""

@@ -125,11 +125,13 @@ def _setting(
 
 
 def setting(frame: Frame, function: ir.Function, parameter: str) -> Value | None:
-    """What every call in the file sets a private function's parameter to: `True`, `False` or the
-    host."""
-    if not is_private(function.name):
-        return None
-    return frame.world.callers.settings.get(function, {}).get(parameter)
+    """What every call in the file sets a function's parameter to: `True`, `False` or the host. Of a
+    private one, and of a program's."""
+    told = frame.world.callers.settings.get(function, {}).get(parameter)
+    if told is None or is_private(function.name):
+        return told
+    project, home = frame.world.project, frame.world.home
+    return told if project is not None and project.is_program(home.path) else None
 
 
 def may_be_given(frame: Frame, function: ir.Function, parameter: str) -> bool:

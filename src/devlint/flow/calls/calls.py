@@ -38,7 +38,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, is_builtin, library_value
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.modules.constructed import Typed, is_left_to_base
-from devlint.flow.modules.placement import give_away, place_of_parameters
+from devlint.flow.modules.placement import by_use, give_away, place_of_parameters
 from devlint.flow.operations import arrivals, attributes, batches, containers, objects
 from devlint.flow.operations.operators import filled
 from devlint.flow.syntax.scan import TENSORS_ALONE_HAVE
@@ -320,7 +320,7 @@ def _unknown_method(
         return base
     if attr in _ONLY_TENSORS and not isinstance(path, Typed):
         loaded = base.trait is Trait.LOADED
-        of = as_loaded(base) if loaded else attributes.by_use(frame, func.value, path)
+        of = as_loaded(base) if loaded else by_use(frame, func.value, path)
         args = replace(args, receiver=(func.value, of))
         return transfer.named(frame, node, f"torch.Tensor.{attr}", args)
     if attr == "forward":

@@ -15,7 +15,7 @@ from devlint.flow.devices.dropped import note_call, note_missing
 from devlint.flow.domain.derivation import Sort, Step, first, led_by
 from devlint.flow.domain.keys import LOCAL, asks_type
 from devlint.flow.domain.lattice import UNKNOWN, conditions
-from devlint.flow.domain.paths import path_value
+from devlint.flow.domain.paths import identity, path_value
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, NONE, NOTHING, Kind, Value
 from devlint.flow.effects.host import note_handed
@@ -28,7 +28,8 @@ from devlint.flow.modules.placement import give_away
 from devlint.flow.operations.yielded import part_of_encoding
 from devlint.flow.syntax.walk import filled, is_static
 from devlint.model import ir
-from devlint.model.trees import called
+from devlint.model.trees import called, last_name
+from devlint.policy import means
 from devlint.torchapi.spellings import ALWAYS_ENCODED
 
 
@@ -205,6 +206,9 @@ def spread(frame: Frame, argument: ir.Argument, value: Value) -> Iterator[_Passe
         if own or value.kind is Kind.TUPLE:
             yield from (_part(argument, each) for each in found.items)
             return
+    elif argument.star == "**" and (row := means("options", last_name(argument.value), "variable")):
+        named = path_value(f'{identity(argument.value)}.get("device")', given=True)
+        yield _part(argument, named.step(Sort.HYPOTHESIS, argument, row), "device")
     yield argument, value
 
 

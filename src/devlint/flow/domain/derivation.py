@@ -194,6 +194,12 @@ def moved(node: ir.Node, device: Device, before: Step | None = None) -> Step:
     return Step(sort, node, _until_moved(before), device)
 
 
+def as_named(told: Step, place: Step | None) -> Step:
+    """A step to a place of which nothing is known but what its name says."""
+    by_name = place is not None and place.sort is Sort.HYPOTHESIS and place.before is None
+    return replace(place, before=told) if place is not None and by_name else told
+
+
 def _until_moved(last: Step | None) -> Step | None:
     """The steps that come before the first move; all where there is none."""
     step = last

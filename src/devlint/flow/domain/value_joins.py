@@ -182,7 +182,7 @@ def _join_default(a: Value, b: Value, key: str) -> Value:
 
 
 def _join_traits(a: Value, b: Value, kind: Kind) -> Trait | Fixed | None:
-    if a.trait == b.trait:
+    if a.trait == b.trait and (a.kind is b.kind or kind not in NAMED):
         return a.trait
     if {a.trait, b.trait} == REGISTERED:
         return Trait.BUFFER

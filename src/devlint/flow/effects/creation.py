@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint.flow.conditions.narrow import narrow_to_array
-from devlint.flow.domain.derivation import Sort, Step, made, steps
+from devlint.flow.domain.derivation import Sort, Step, as_named, made, steps
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.traits import Trait
@@ -145,7 +145,7 @@ def on_device(use: Use, device: Device, scalar: bool | None = False) -> Value:
     """A tensor that is made on a device that a call names."""
     owner = _stored_device(use)
     origin = Origin.STALE if owner else Origin.MOVED
-    told = made(use.node, device, owner)
+    told = as_named(made(use.node, device, owner), use.args.value(use.row.device).trace)
     return Value(Kind.TENSOR, device, owner, origin, scalar=scalar, trace=told)
 
 

@@ -89,6 +89,8 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
         if device == UNKNOWN:
             arrivals.wait_for(frame, receiver)
     moved = _moved(frame, call, method, base, receiver, device)
+    if target is not None and moved.trace is not None:
+        moved = moved.but(trace=derivation.as_named(moved.trace, target[1].trace))
     if target is not None and moved.kind is Kind.TENSOR:
         beside = Step(Sort.MOVE_BESIDE, call, target[1].trace, device)
         if _follows_default(target[1], device):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from devlint.flow.domain.derivation import is_making, shown
-from devlint.flow.domain.lattice import Device, Guarded
+from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, leaves
 from devlint.flow.domain.traits import NO_LEAVES, Trait
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import Operand
@@ -43,10 +43,10 @@ def operand(frame: Frame, node: ir.Expr, value: Value) -> Operand:
 
 
 def _is_guarded(value: Value, device: Device) -> bool:
-    """Whether somebody moved it under a condition."""
-    return value.trait is Trait.GUARDED or (
-        value.trait is Trait.IF_MODULE and isinstance(device, Guarded)
-    )
+    """Whether somebody moved it under a condition, and left it where it was otherwise."""
+    if value.trait is Trait.IF_MODULE:
+        return isinstance(device, Guarded) and UNKNOWN in leaves(device)
+    return value.trait is Trait.GUARDED
 
 
 def _short_name(name: str) -> str:

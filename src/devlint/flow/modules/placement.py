@@ -21,7 +21,7 @@ from devlint.flow.domain.lattice import (
     names_accelerator,
     only_host,
 )
-from devlint.flow.domain.paths import Path, identity, place_of_path
+from devlint.flow.domain.paths import Path, given_tensor, identity, place_of_path
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import REGISTERED, Trait
 from devlint.flow.domain.value_joins import both
@@ -98,6 +98,25 @@ def parameter_at(frame: Frame, module: Value, node: ir.Node) -> Value:
     """A parameter of a module: it is where the module is."""
     told = held_by(frame, module, node)
     return Value(Kind.TENSOR, frame.place(module), origin=Origin.FOLLOWS, grad=True, trace=told)
+
+
+def by_use(frame: Frame, node: ir.Expr, path: Path) -> Value:
+    """What a method shows to be a tensor: a part of a module that was moved is where that is."""
+    whole = whole_of(frame, node)
+    if whole is not None and whole.trait is not Trait.SELF:
+        return parameter_at(frame, whole, node)
+    return given_tensor(path, Sort.TENSOR_BY_USE, node)
+
+
+def whole_of(frame: Frame, node: ir.Expr) -> Value | None:
+    """The module of which something is a part, or a part of a part: where somebody moved it."""
+    while isinstance(node, (ir.Attribute, ir.Subscript)):
+        node = node.value
+        whole = frame.ask(node)
+        if whole.kind in (Kind.MODULE, Kind.PLACED):
+            unmoved = (UNKNOWN, place_of_path(Path(identity(node), given=True)))
+            return whole if whole.trait is Trait.SELF or frame.place(whole) not in unmoved else None
+    return None
 
 
 def _taken(held: Value, device: Device, move: Step | None) -> Value:

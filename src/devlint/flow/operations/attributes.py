@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Guarded, Known, Symbol
 from devlint.flow.domain.paths import (
     Path,
     asks_attribute,
-    given_tensor,
     identity,
     path_value,
-    place_of_path,
 )
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import (
@@ -30,7 +27,7 @@ from devlint.flow.frames.files import Bound, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value, method_of, name_in
 from devlint.flow.modules.constructed import Typed, held
-from devlint.flow.modules.placement import forget_optimizer, held_place, parameter_at
+from devlint.flow.modules.placement import forget_optimizer, held_place, parameter_at, whole_of
 from devlint.flow.operations import graphs
 from devlint.flow.operations.missing import is_missing
 from devlint.flow.operations.objects import dict_of, of_each
@@ -108,7 +105,7 @@ def _of_path(frame: Frame, node: ir.Attribute, base: Value, path: Path) -> Value
     """What something has of which only the identity is known."""
     attr = node.attr
     if attr in ("weight", "bias"):
-        whole = _module_of(frame, node.value)
+        whole = whole_of(frame, node.value)
         if whole is not None and (whole.trait is not Trait.SELF or _is_part(node.value)):
             return parameter_at(frame, whole, node)
     if attr == "shape":
@@ -126,25 +123,6 @@ def _of_path(frame: Frame, node: ir.Attribute, base: Value, path: Path) -> Value
     inner = path_value(text, path.given)
     places = base.trait is Trait.PLACER and attr == "device"
     return inner.but(trait=Trait.PLACER) if places else inner
-
-
-def by_use(frame: Frame, node: ir.Expr, path: Path) -> Value:
-    """What a method shows to be a tensor: a part of a module that was moved is where that is."""
-    whole = _module_of(frame, node)
-    if whole is not None and whole.trait is not Trait.SELF:
-        return parameter_at(frame, whole, node)
-    return given_tensor(path, Sort.TENSOR_BY_USE, node)
-
-
-def _module_of(frame: Frame, node: ir.Expr) -> Value | None:
-    """The module of which something is a part, or a part of a part: where somebody moved it."""
-    while isinstance(node, (ir.Attribute, ir.Subscript)):
-        node = node.value
-        whole = frame.ask(node)
-        if whole.kind in (Kind.MODULE, Kind.PLACED):
-            unmoved = (UNKNOWN, place_of_path(Path(identity(node), given=True)))
-            return whole if whole.trait is Trait.SELF or frame.place(whole) not in unmoved else None
-    return None
 
 
 def _is_part(node: ir.Expr) -> bool:

@@ -43,6 +43,7 @@ from devlint.flow.frames.record import Meeting
 from devlint.flow.modules.placement import is_registered
 from devlint.flow.modules.stale import note_meeting
 from devlint.flow.operations import batches, coverage
+from devlint.flow.operations.agreed import have_met, note_met
 from devlint.flow.operations.dimensions import grown
 from devlint.flow.operations.lookups import may_index
 from devlint.model import ir
@@ -88,13 +89,17 @@ def meet(
             value = value.but(device=off_host(device))
         placed.append(frame.operand(expression, value))
     pairs = combinations(placed, 2)
-    differing = any(difference(one.device, other.device) is not None for one, other in pairs)
+    differing = any(
+        difference(one.device, other.device) is not None and not have_met(frame, one, other)
+        for one, other in pairs
+    )
     note_meeting(frame, placed, node)
     _note_unproven(frame, tensors, node)
     note_beside_host(frame, arguments)
     if differing and not _on_host(frame, placed) and not sets_up_again(frame):
         note_kept(frame, placed, node)
         frame.record(Join(node, frame.context(), op, with_near(frame, placed), inplace))
+        note_met(frame, placed)
     found = _result(frame, arguments, placed)
     unseen = any(value.kind is Kind.UNKNOWN for _, value in arguments)
     if frame.state.busy is None and names_accelerator(found.device) and not unseen:

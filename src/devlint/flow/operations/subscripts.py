@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from devlint.flow.domain.derivation import Sort, Step
+from devlint.flow.domain.lattice import UNKNOWN, off_host
 from devlint.flow.domain.paths import Path, identity, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import ELEMENTS, Fixed, Trait
 from devlint.flow.domain.value_joins import join_all
-from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value, as_loaded, as_tensor
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value, as_loaded, as_tensor
 from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given, each_given
 from devlint.flow.frames.contents import each_items, with_items
@@ -47,9 +49,11 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         return base.view(scalar=scalar, trait=trait)
     if kind is Kind.BATCH:
         element = Trait.FIRST if _is_of_element(node) and _was_number(node, base) else Trait.ELEMENT
-        part: Trait | Fixed | None = base.trait or (None if index.trait is Trait.SLICE else element)
+        part: Trait | Fixed | None = None if index.trait is Trait.SLICE else element
         if isinstance(index.data, str):
-            part = base.trait or Trait.UNPACKED
+            part = Trait.UNPACKED
+        if base.trait is not Trait.UNPACKED:
+            part = base.trait or part
         if base.trait is Trait.PART and isinstance(index.data, int) and index.data:
             part = Trait.BESIDE
         return base.but(scalar=None, trait=part)
@@ -71,6 +75,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
             return Value(kind, data=frame.allocate(node, _sliced(found, index)))
         stored = frame.state.paths.get(identity(node)) if frame.state.paths else None
         return stored or _item(frame, base, kind, index)
+    if kind is Kind.UNKNOWN and isinstance(base.data, Path) and _keeps_dimensions(index):
+        return _beside(frame, node, index)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path) and isinstance(index.data, (str, int)):
         shown = f'"{index.data}"' if isinstance(index.data, str) else index.data
         text = f"{base.data.text}[{shown}]"
@@ -87,6 +93,15 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
     if base.trait is Trait.SHAPE:
         return base if index.trait is Trait.SLICE else Value(Kind.NUMBER, trait=Trait.PYTHON_NUMBER)
     return NOTHING
+
+
+def _beside(frame: Frame, node: ir.Subscript, index: Value) -> Value:
+    """What indices pick that were moved to an accelerator: only tensors there take any."""
+    place = off_host(frame.place(index)) if index.origin is Origin.MOVED else UNKNOWN
+    if place == UNKNOWN or index.scalar is not False:
+        return NOTHING
+    told = Step(Sort.TENSOR_BY_USE, node, index.trace, place)
+    return Value(Kind.TENSOR, place, origin=Origin.MOVED, trace=told)
 
 
 def _keeps_dimensions(index: Value) -> bool:

@@ -32,7 +32,8 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
         trait, scalar = (None, False) if rows else (Trait.ELEMENT, None)
         return value.but(scalar=scalar, data=None, trait=trait, trace=told)
     if kind is Kind.BATCH:
-        return value.but(scalar=None, trait=value.trait or Trait.ELEMENT)
+        kept = None if value.trait is Trait.UNPACKED else value.trait
+        return value.but(scalar=None, trait=kept or Trait.ELEMENT)
     if kind is Kind.PLACED:
         return value.but(scalar=None, data=None, trait=Trait.ELEMENT)
     if kind is Kind.MODULE:
