@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import Symbol, only_host
 from devlint.flow.domain.values import SHAPED, Origin
 from devlint.flow.facts import Operand
@@ -16,9 +17,9 @@ _MET = " has met what a call brings from the host"
 def note_met(frame: Frame, placed: Iterable[Operand]) -> None:
     """What a call brings from the host meets what may be anywhere: past that line, that is there as
     well."""
-    whole = frame.caller is None or frame.file.parts.get(frame.name) is frame.function
-    if whole or not any(_is_brought(each) for each in placed):
-        return  # a part of a function stands in for that
+    is_part = frame.file.parts.get(frame.name) is frame.function  # it stands in for its caller
+    if frame.caller is None or is_part or not any(map(_is_brought, placed)):
+        return
     for operand in placed:
         if isinstance(operand.device, Symbol):
             frame.state.known[operand.device.key + _MET] = True
@@ -29,10 +30,9 @@ def _is_brought(operand: Operand) -> bool:
     return only_host(operand.device) and operand.origin in (Origin.MOVED, *SHAPED)
 
 
-def have_met(frame: Frame, one: Operand, other: Operand) -> bool:
-    """Whether one is on the host, and the other where the host has been met before."""
+def differ(frame: Frame, one: Operand, other: Operand) -> bool:
+    """Whether two are on two devices: a place that has met the host before is the host."""
+    if difference(one.device, other.device) is None:
+        return False
     places = [each.device for each in (one, other) if isinstance(each.device, Symbol)]
-    known = frame.state.known
-    return any(only_host(each.device) for each in (one, other)) and any(
-        place.key + _MET in known for place in places
-    )
+    return not any(place.key + _MET in frame.state.known for place in places)

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Guarded, Known, Symbol
-from devlint.flow.domain.paths import (
-    Path,
-    asks_attribute,
-    identity,
-    path_value,
-)
+from devlint.flow.domain.paths import Path, asks_attribute, identity, path_value
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import (
     HOST_TENSOR,

@@ -43,7 +43,7 @@ from devlint.flow.frames.record import Meeting
 from devlint.flow.modules.placement import is_registered
 from devlint.flow.modules.stale import note_meeting
 from devlint.flow.operations import batches, coverage
-from devlint.flow.operations.agreed import have_met, note_met
+from devlint.flow.operations.agreed import differ, note_met
 from devlint.flow.operations.dimensions import grown
 from devlint.flow.operations.lookups import may_index
 from devlint.model import ir
@@ -88,11 +88,7 @@ def meet(
         if free_scalars and not written and is_number(value) and value.origin not in SHAPED:
             value = value.but(device=off_host(device))
         placed.append(frame.operand(expression, value))
-    pairs = combinations(placed, 2)
-    differing = any(
-        difference(one.device, other.device) is not None and not have_met(frame, one, other)
-        for one, other in pairs
-    )
+    differing = any(differ(frame, *pair) for pair in combinations(placed, 2))
     note_meeting(frame, placed, node)
     _note_unproven(frame, tensors, node)
     note_beside_host(frame, arguments)
