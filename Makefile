@@ -9,7 +9,7 @@ RELEASE_VENV ?= .venv-release
 # macOS has no nproc.
 JOBS ?= $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 
-.PHONY: help demo test test-fixes test-benches test-metamorphic test-operators test-oldest check docs release-candidate clean always
+.PHONY: help demo test test-fixes test-benches test-metamorphic test-operators test-programs test-oldest check docs release-candidate clean always
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -20,6 +20,7 @@ help:
 	@echo "make test-benches  test what measures devlint"
 	@echo "make test-metamorphic  test that what says nothing of a program changes no finding"
 	@echo "make test-operators  test the emulation by PyTorch's own operator database"
+	@echo "make test-programs  test by running programs: those of the rule pages, and migrations"
 	@echo "make test-oldest  test the emulation with the oldest torch it supports, in $(OLDEST_VENV)"
 	@echo "make check  the static gates: ruff, mypy, import-linter, generated files"
 	@echo "make docs   build the site into site/, and check its links"
@@ -77,9 +78,10 @@ FIXES := tests/test_fixes_run.py
 BENCHES := tests/benches
 METAMORPHIC := tests/metamorphic/test_metamorphic.py
 OPERATORS := tests/runtime/test_operators.py
+PROGRAMS := tests/test_pages_run.py tests/driver/test_migrate.py
 
 test: $(VENV)/installed
-	$(VENV)/bin/python -m pytest -n $(JOBS) $(addprefix --ignore=,$(FIXES) $(BENCHES) $(METAMORPHIC) $(OPERATORS))
+	$(VENV)/bin/python -m pytest -n $(JOBS) $(addprefix --ignore=,$(FIXES) $(BENCHES) $(METAMORPHIC) $(OPERATORS) $(PROGRAMS))
 
 test-fixes: $(VENV)/installed
 	$(VENV)/bin/python -m pytest -n $(JOBS) $(FIXES)
@@ -92,6 +94,9 @@ test-metamorphic: $(VENV)/installed
 
 test-operators: $(VENV)/installed
 	$(VENV)/bin/python -m pytest -n $(JOBS) $(OPERATORS)
+
+test-programs: $(VENV)/installed
+	$(VENV)/bin/python -m pytest -n $(JOBS) $(PROGRAMS)
 
 test-oldest: $(OLDEST_VENV)/installed
 	$(OLDEST_VENV)/bin/python -m pytest -n $(JOBS) tests/conformance tests/runtime
