@@ -16,6 +16,7 @@ from devlint.flow.contexts import (
     FROM_OUTSIDE,
     HANDED_OVER,
     OF_HOST_PROGRAM,
+    OWN_MODEL,
     PASSED,
     SPAWNED,
 )
@@ -708,3 +709,60 @@ def test_a_program_that_names_no_device_runs_on_the_host(
     if not found:
         files = {"other.py": "from check import picked\n"}
         assert lint(tmp_path, "check.py", files) == ["DEV203:5"]
+
+
+CACHE = """
+    import torch
+    from torch import nn
+
+    class Rotary(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = None
+
+        def forward(self, x):
+            if self.table is None or self.table.size(0) != x.size(0):
+                self.table = torch.arange(x.size(0), device=x.device)
+            return x + self.table
+"""
+PROGRAM = """
+    for size in (3, 4):
+        model = Rotary().cuda()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        model(torch.ones(size, device="cuda"))
+"""
+
+
+def test_what_a_program_keeps_for_its_own_model(tmp_path: Path) -> None:
+    def kept(files: dict[str, str]) -> list[str]:
+        found = lint(tmp_path, "main.py", files)
+        return [each for each in found if each.startswith("DEV401")]
+
+    assert kept({"main.py": CACHE}) == ["DEV401:8"]
+    assert kept({"main.py": CACHE + PROGRAM}) == []
+    assert OWN_MODEL in REASONS
+    again = PROGRAM + "        model.cpu()(torch.ones(size))\n"
+    assert kept({"main.py": CACHE + again}) == ["DEV401:8"]
+    assert kept({"main.py": CACHE + PROGRAM}) == []
+    assert kept({"other.py": "from main import Rotary\n"}) == ["DEV401:8"]
+
+
+@pytest.mark.parametrize("store", ["net.table = torch.ones(3).cuda()", "setattr(net, 'table', x)"])
+def test_a_plain_tensor_that_another_file_stores_anew(tmp_path: Path, store: str) -> None:
+    files = {"main.py": f"from net import Net\n\ndef build(net, x):\n    {store}\n"}
+    assert lint(tmp_path, "net.py", {"net.py": CACHE}) == ["DEV401:8"]
+    assert lint(tmp_path, "net.py", files) == []
+
+
+def test_what_an_autograd_function_keeps_is_of_no_module(tmp_path: Path) -> None:
+    function = """
+        import torch
+
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, table):
+                ctx.table = table
+                return x
+    """
+    files = {"net.py": CACHE, "ops.py": function}
+    assert lint(tmp_path, "net.py", files) == ["DEV401:8"]

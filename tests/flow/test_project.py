@@ -2050,3 +2050,43 @@ if __name__ == "__main__":
     assert tree.lint("main.py") == ["DEV101:5", "DEV101:6"]
     tree.write({"main.py": main, "other.py": "import torch\nfrom main import run\n"})
     assert tree.lint("main.py") == ["DEV101:6", "DEV109:6"]
+
+
+def test_a_parameter_that_another_function_takes_from_the_file(tree: Tree) -> None:
+    util = """import torch
+def shifted(x, CUDA=True):
+    shift = torch.arange(3).float()
+    if CUDA:
+        shift = shift.cuda()
+    x[:, :3] += shift
+    return x
+"""
+    net = """import torch
+from util import shifted
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        {taken}
+        return shifted(x, CUDA)
+class Net(torch.nn.Module):
+    def forward(self, x, CUDA):
+        return shifted(x.data, CUDA)
+"""
+    main = """import torch
+from net import Net
+def inputs(image, CUDA):
+    image = torch.from_numpy(image)
+    if CUDA:
+        image = image.cuda()
+    return image
+if __name__ == "__main__":
+    CUDA = torch.cuda.is_available()
+    net = Net()
+    if CUDA:
+        net.cuda()
+    net(inputs(3, CUDA), CUDA)
+"""
+    tree.write({"util.py": util, "net.py": net.format(taken="global CUDA"), "main.py": main})
+    assert tree.lint("main.py") == []
+    wrong = main.replace("net(inputs(3, CUDA), CUDA)", "net(inputs(3, CUDA), False)")
+    tree.write({"main.py": wrong})
+    assert [code for code in tree.lint("main.py") if "DEV2" in code] == ["DEV202:13"]

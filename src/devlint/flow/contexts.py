@@ -20,11 +20,13 @@ from devlint.flow.domain.values import Kind
 from devlint.flow.effects.workers import STARTERS
 from devlint.flow.facts import (
     AttributeRead,
+    CachedTensor,
     DeviceUse,
     Fact,
     Ignored,
     IgnoredDevice,
     KeptDevice,
+    KeptTensor,
     ModuleCall,
     Role,
     SharedDevice,
@@ -46,6 +48,7 @@ PASSED = "passed-elsewhere"
 CHOSEN = "chosen-elsewhere"
 SPAWNED = "spawned-elsewhere"
 ONE_MACHINE = "on-one-machine"
+OWN_MODEL = "model-of-its-own"
 
 
 def withheld(fact: Fact, path: str, project: Project) -> str:
@@ -64,6 +67,10 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
     if isinstance(fact, DeviceUse):
         asked = any(step.sort is Sort.GLOBAL_RANK for step in fact.operand.steps)
         return ONE_MACHINE if asked and project.is_on_one_machine(path) else ""
+    if isinstance(fact, (CachedTensor, KeptTensor)) and project.stores(path, fact.attr):
+        return FROM_OUTSIDE
+    if isinstance(fact, CachedTensor) and not fact.moved_later and project.tries_its_own(path):
+        return OWN_MODEL
     if isinstance(fact, AttributeRead):
         plain = fact.receiver.kind is Kind.MODULE and not fact.defined
         return FROM_OUTSIDE if plain and project.gives_modules(path, fact.attr) else ""

@@ -39,12 +39,12 @@ from devlint.flow.modules.stale import settled
 from devlint.flow.operations.batches import without_unproven
 from devlint.flow.project import Project
 from devlint.flow.surroundings import Text, runs_on_host, tests_on_host
+from devlint.flow.syntax.bindings import rebound_in
 from devlint.flow.syntax.imports import imported, spelled
 from devlint.flow.syntax.parts import is_private, parts, with_parts
 from devlint.flow.syntax.programs import holds_tests
 from devlint.flow.syntax.scan import scan
 from devlint.flow.syntax.seen import Scan
-from devlint.flow.syntax.walk import statements_of
 from devlint.model import ir
 from devlint.torchapi.effects import Effect
 from devlint.torchapi.table import Table
@@ -188,13 +188,11 @@ def _describe(text: Text, path: str, table: Table) -> File:
             found = scans[function] = with_parts(scans[function], function, own, scan_once)
         return found
 
-    scopes = (each for each in statements_of(text.module.body) if isinstance(each, ir.Scope))
-    rebound = frozenset(name for node in scopes for name in node.names)
     placed = any(map(places_batches, aliases.values()))
     body, speaks = text.module.body, text.speaks_of_devices
     role = Role.TEST if holds_tests(body) else Role.PLAIN
     whole = text.module.whole
-    return File(path, body, scan_once, rebound, whole, speaks, role, placed, own)
+    return File(path, body, scan_once, rebound_in(body), whole, speaks, role, placed, own)
 
 
 def _run_rest(world: World, top: Frame) -> None:

@@ -202,3 +202,8 @@ class Project(Followed):
         done = {(attr, True), (attr, False)} if is_module else {(attr, True)}
         many = len(files) > MOST_CALLERS
         return many or any(done & each.placed for each in self._readable(files))
+
+    def stores(self, path: str, attr: str) -> bool:
+        """As `places`, where it takes a file that is seen to do so: of many nothing is said."""
+        files = self._naming(path, attr, self._around.placing)[:MOST_CALLERS]
+        return any((attr, True) in each.placed for each in self._readable(files))

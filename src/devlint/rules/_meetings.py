@@ -12,14 +12,12 @@ from collections.abc import Iterable
 
 from devlint.flow.facts import (
     CPU,
-    CUDA_AVAILABLE,
     IS_NONE,
     MOVES,
     UNKNOWN,
     Context,
     Device,
     Guarded,
-    Known,
     Operand,
     Origin,
     Role,
@@ -27,6 +25,7 @@ from devlint.flow.facts import (
     Symbol,
     asks_type,
     chooses_host,
+    device_at,
     difference,
     identity,
     is_chosen,
@@ -128,12 +127,8 @@ def clash(odd: Operand, partner: Operand, context: Context) -> bool:
         return False
     if found.when and (_is_of_default(odd, found.when) or _is_unasked(partner, found.when)):
         return False
-    if context.role is Role.TEST and not found.certain:
-        return False  # a test's own modules stay where the test leaves them
-    # Where CUDA is absent a bare "cuda" fails by itself: that is another rule's business. What
-    # only a run can tell is most likely on the host there.
-    absent = (CUDA_AVAILABLE, False) in found.when
-    return not (absent and (not found.certain or any(is_cuda(o.device) for o in pair)))
+    # A test's own modules stay where the test leaves them.
+    return found.certain or context.role is not Role.TEST
 
 
 def _is_moved_to_meet(partner: Operand, odd: Operand) -> bool:
@@ -173,10 +168,7 @@ def apart(module: Operand, other: Operand, context: Context) -> bool:
     found = difference(module.device, other.device)
     if found is None or uneven(module, other) or other.origin is Origin.ATTRIBUTE:
         return False
-    if context.role is Role.DATA or (context.role is Role.TEST and not found.certain):
-        return False
-    absent = (CUDA_AVAILABLE, False) in found.when
-    return not (absent and is_cuda(other.device))
+    return context.role is not Role.DATA and (found.certain or context.role is not Role.TEST)
 
 
 def pairs(placed: tuple[Operand, ...], context: Context) -> Iterable[tuple[Operand, Operand]]:
@@ -194,17 +186,6 @@ def _trust(operand: Operand) -> tuple[bool, bool, bool, bool]:
     usual = left_out(operand.device)
     might = may_be_accelerator(operand.device)
     return not may_be_accelerator(usual), not might, may_be_host(usual), not is_named(operand.node)
-
-
-def device_at(device: Device, when: tuple[tuple[str, bool], ...]) -> Device:
-    """The device where the conditions are as `when` says."""
-    while isinstance(device, Guarded):
-        device = device.yes if (device.key, True) in when else device.no
-    return device
-
-
-def is_cuda(device: Device) -> bool:
-    return isinstance(device, Known) and device.type == "cuda"
 
 
 def confidence(*devices: Device) -> Confidence:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import (
     CPU,
-    CUDA_AVAILABLE,
     Device,
     Draw,
     Known,
     Operand,
     Role,
     Sort,
+    device_at,
     difference,
     only_host,
 )
@@ -21,7 +21,7 @@ from devlint.model.findings import Safety
 from devlint.model.reports import Anchor, Change, Report, Rewrite, insert_after
 from devlint.model.trees import is_named, last_name, written
 from devlint.rules import rule
-from devlint.rules._meetings import confidence, device_at, place
+from devlint.rules._meetings import confidence, place
 from devlint.rules._moving import suffix, without
 from devlint.rules._remedies import devices_of
 
@@ -59,8 +59,7 @@ def _raises(draw: Draw) -> bool:
         return False
     ends = [device_at(device, found.when) for device in (source, draw.device)]
     types = {end.type for end in ends if isinstance(end, Known)}
-    absent = (CUDA_AVAILABLE, False) in found.when
-    return not (absent and "cuda" in types) and not (found.certain and len(types) < 2)
+    return len(types) > 1 or not found.certain
 
 
 def _sentence(draw: Draw) -> str:

@@ -17,6 +17,7 @@ from devlint.flow.facts import (
     Origin,
     Role,
     Symbol,
+    device_at,
     difference,
     only_host,
 )
@@ -29,7 +30,6 @@ from devlint.rules._meetings import (
     clash,
     confidence,
     creation,
-    device_at,
     distinct,
     fresh,
     is_own_place,

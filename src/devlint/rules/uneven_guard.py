@@ -12,13 +12,14 @@ from devlint.flow.facts import (
     Role,
     chosen_apart,
     conditions,
+    device_at,
     difference,
     is_chosen,
     worded,
 )
 from devlint.model.reports import Report
 from devlint.rules import rule
-from devlint.rules._meetings import device_at, fresh, is_cuda, root
+from devlint.rules._meetings import fresh, root
 from devlint.rules._moving import keep_target, move_from_the_start
 from devlint.rules._remedies import devices_of
 
@@ -55,11 +56,9 @@ def _uneven(
         apart = chosen_apart(named, moved.device, other.device) or named[-1:]
         if len(apart) != 1:
             continue
-        ((condition, holds),) = apart
+        ((condition, _),) = apart
         if condition.endswith(ON_HOST) and condition not in conditions(moved.device):
             continue  # it asks where one of them is: that is no free choice
-        if condition == CUDA_AVAILABLE and not holds and is_cuda(here):
-            continue  # the bare "cuda" raises there by itself
         if inplace and other is operands[0]:
             fix = keep_target(other, moved, devices_of(moved))
         else:

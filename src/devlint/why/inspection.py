@@ -51,6 +51,7 @@ REASONS = {
     "chosen-elsewhere": "a related file chooses the device of a process",
     "spawned-elsewhere": "a related file says how the worker processes start",
     "on-one-machine": "all processes of the project run on one machine",
+    "model-of-its-own": "a program that nobody imports moves its own model before it runs",
     "handed-over-elsewhere": "another file passes the function to something that calls it",
     "reported-in-its-own-file": "it is reported where that file is linted itself",
     "same-cause": "another finding of the same cause has the better fix",

@@ -140,6 +140,7 @@ def _rerun(
                     made or statement, start.context(), info.node.name, name, statement, operand,
                     cache.branch.test, cache.reuses, hops,
                     empty=made is not None and not info.binds(name),
+                    moved_later=start.world.classes.moved_later,
                 )
             )  # fmt: skip
 

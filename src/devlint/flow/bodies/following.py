@@ -151,11 +151,15 @@ def leads_nowhere(
     frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
 ) -> bool:
     """Whether a function neither answers nor changes anything, and is given nothing that its own
-    run doesn't know: then there is nothing to learn from following the call."""
-    if closure.file.scan(closure.node).answers:
+    run doesn't know: then there is nothing to learn from following the call. What a method of a
+    base calls may be the object's own."""
+    scan = closure.file.scan(closure.node)
+    if scan.answers:
         return False
     given = [*positional, *keywords.values()]
     if closure.owner is not None and positional:
+        if scan.self_calls and frame.class_of(positional[0]) is not closure.owner:
+            return False
         given[0:1] = _of_object(frame, positional[0])
     return all(value.kind in _UNINFORMATIVE and not _tells(frame, value) for value in given)
 

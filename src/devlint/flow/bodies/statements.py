@@ -18,8 +18,9 @@ from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import frameworks
 from devlint.flow.effects.host import tell_read
 from devlint.flow.effects.moves import METHODS
+from devlint.flow.effects.reflection import set_by_name
 from devlint.flow.facts import BareReference
-from devlint.flow.frames import library
+from devlint.flow.frames import library, protocols
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import (
     arrivals,
@@ -141,6 +142,9 @@ def _store_item(
     `index_put_` moves it, unlike a read. But at places that a tensor or a list names, several
     values must be where the base is."""
     base, index = frame.evaluate(target.value), frame.evaluate(target.index)
+    if isinstance(target.value, ir.Attribute) and target.value.attr == "__dict__":
+        set_by_name(frame, target, frame.evaluate(target.value.value), index, value)
+        return
     if base.kind is Kind.TENSOR and base.scalar is None and isinstance(target.value, ir.Name):
         if _is_element(index):
             base = base.but(scalar=False)
@@ -153,7 +157,9 @@ def _store_item(
             meet.meet(frame, statement, "[]=", [(target.value, base), written], inplace=True)
     if base.kind is Kind.NDARRAY and value.scalar is False:
         tell_read(frame, target, (getattr(statement, "value", None) or target, value), "__array__")
-    if base.kind is Kind.BATCH and isinstance(target.value, ir.Name):
+    if protocols.defines(frame, base, "__setitem__"):
+        protocols.answer(frame, target, base, "__setitem__", index, value)
+    elif base.kind is Kind.BATCH and isinstance(target.value, ir.Name):
         frame.state.env[target.value.id] = NOTHING
     elif base.kind is Kind.UNKNOWN and isinstance(base.data, Path):
         if isinstance(index.data, str):
@@ -181,6 +187,8 @@ def _augment(frame: Frame, node: ir.Augment) -> None:
     value = operators.binary(frame, node, left, right)
     if left.kind is Kind.TENSOR and left.trait is Trait.PARAMETER:
         value = left  # changed in place: it is still registered
+    if left.kind is Kind.BATCH and node.op == "|":
+        value = NOTHING  # a dict, that holds something else now
     store(frame, node.target, value, node)
 
 

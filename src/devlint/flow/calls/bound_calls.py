@@ -37,7 +37,7 @@ def call_super(
     if func.attr in moves.METHODS:
         found = frame.object(base)
         if found is not None and base.kind is Kind.MODULE and func.attr != "type":
-            moves.move(frame, node, func.value, base, args)
+            moves.move(frame, node, func.attr, func.value, base, args)
         return base.but(trait=Trait.SELF)
     info = _below(frame, func)
     for parent in info.bases if info is not None else ():

@@ -204,7 +204,9 @@ def _call_method(
             base = with_items(frame, base)
             kind = base.kind
     if kind.is_container or _is_dict_of_modules(frame, base, attr):
-        return containers.method(frame, node, attr, base, args)
+        result = containers.method(frame, node, attr, base, args)
+        objects.write_back(frame, func.value, base)
+        return result
     if kind is Kind.NDARRAY:
         if attr in arrivals.OF_ARRAYS:
             arrivals.read(frame, node, (func.value, base))
@@ -290,7 +292,7 @@ def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Ar
         return NOTHING
     if is_left_to_base(base, func.attr):
         return base  # no module and no tensor: where it is, its own methods know
-    moved = moves.move(frame, node, func.value, base, args)
+    moved = moves.move(frame, node, func.attr, func.value, base, args)
     return transfer.named(frame, node, "torch.Tensor.type", args) if func.attr == "type" else moved
 
 

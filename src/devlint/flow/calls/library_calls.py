@@ -61,10 +61,12 @@ def call_library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Val
     if args.receiver is None and _is_method(name, row):
         # `torch.Tensor.x(t)`: the first argument is the receiver.
         first = args.find((0,))
-        args = args if first is None else Arguments(args.all[1:], first)
+        if first is not None:  # what a `partial` holds stands before it
+            at = next(i for i, (each, _) in enumerate(args.all) if each.value is first[0])
+            args = Arguments((*args.all[:at], *args.all[at + 1 :]), first)
         if first is not None and row.effect in (Effect.MOVE, Effect.MOVE_IN_PLACE):
             with frame.silently():  # findings and fixes are about `t.x()`
-                return moves.move(frame, node, *first, args)
+                return moves.move(frame, node, name.rpartition(".")[2], *first, args)
     return transfer.apply(frame, node, row, args)
 
 

@@ -41,6 +41,7 @@ def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> 
     kind = Kind.MODULE if info.is_module else Kind.INSTANCE
     inside = {} if info.is_module else fields.items(frame, node, info, args)
     made = Value(kind, data=frame.allocate(node, Object(source=info, entries=inside)))
+    frame.world.classes.called.discard(made.data)
     init = info.reached("__init__")
     if init is None:
         if info.is_module:
@@ -125,6 +126,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return call_function(frame, node, own, args, value)
     objects = frame.objects(value)
     managed = bool(objects) and all(each.managed for each in objects)
+    frame.world.classes.called.add(value.data)
     method = None if info is None else _called(info)
     if method is not None and refuses(frame, method, args, value):
         return REFUSED

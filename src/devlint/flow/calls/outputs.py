@@ -7,12 +7,12 @@ from functools import reduce
 
 from devlint.flow.calls.contracts import alone_with, forward_of
 from devlint.flow.domain.derivation import Sort
-from devlint.flow.domain.lattice import CPU, THE_MODULE
+from devlint.flow.domain.lattice import CPU, THE_MODULE, only_host
 from devlint.flow.domain.paths import Path, path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
-from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
+from devlint.flow.domain.values import NOTHING, READ_BACK, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.notes import Returned
@@ -20,8 +20,6 @@ from devlint.flow.modules.placement import place_module
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 
-_READ_BACK = Value(Kind.UNKNOWN, origin=Origin.MOVED)
-"""What may have been brought to the host: nothing is known of it."""
 _NO_TENSORS = (Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NDARRAY, Kind.NONE)
 
 
@@ -54,13 +52,13 @@ def _either(a: Returned, b: Returned) -> Returned:
     if a == b:
         return a
     if isinstance(a, (Value, Mapping)) or isinstance(b, (Value, Mapping)):
-        return _READ_BACK
+        return READ_BACK
     a, b = (a or (None,) * len(b or ())), (b or (None,) * len(a or ()))
-    return tuple(map(_one, a, b)) if len(a) == len(b) else _READ_BACK
+    return tuple(map(_one, a, b)) if len(a) == len(b) else READ_BACK
 
 
 def _one(a: Value | None, b: Value | None) -> Value | None:
-    return a if a == b else _READ_BACK
+    return a if a == b else READ_BACK
 
 
 def _returned(frame: Frame, module: Value, method: tuple[ClassInfo, ir.Function]) -> Returned:
@@ -80,9 +78,15 @@ def _returned(frame: Frame, module: Value, method: tuple[ClassInfo, ir.Function]
         with frame.world.uncounted():
             frame.world.run(alone, function.body)
         if alone.returns and not alone.state.alive:
-            unknown = _READ_BACK if owner.file.scan(function).reads_back else None
-            returned[function] = _together(alone, unknown)
+            reads = owner.file.scan(function).reads_back or _brings_back(alone)
+            returned[function] = _together(alone, READ_BACK if reads else None)
     return returned[function]
+
+
+def _brings_back(ended: Frame) -> bool:
+    """Whether a name of a function stands for what some call has brought to the host."""
+    values = (value for _, state in ended.returns for value in state.env.values())
+    return any(each.origin is Origin.MOVED and only_host(each.device) for each in values)
 
 
 def _together(ended: Frame, unknown: Value | None) -> Returned:
@@ -117,13 +121,13 @@ def _known(frame: Frame, value: Value, state: State, unknown: Value | None) -> V
     if value.kind is Kind.UNKNOWN:
         if isinstance(value.data, Path) and value.data.root == first_parameter(frame.function):
             return NOTHING  # what the module was set up with
-        return value if value == _READ_BACK else unknown
+        return value if value == READ_BACK else unknown
     if value.kind is Kind.DISTRIBUTION and state.simplify(value.device) == THE_MODULE:
         return Value(Kind.DISTRIBUTION, THE_MODULE, scalar=value.scalar)
     if value.kind not in TENSORS or state.simplify(value.device) != CPU:
         return None
     # one without dimensions may meet others anywhere
-    return value.but(data=None, trait=None) if value.scalar is not True else _READ_BACK
+    return value.but(data=None, trait=None) if value.scalar is not True else READ_BACK
 
 
 def _part(node: ir.Call, there: Value, part: Value | None) -> Value:

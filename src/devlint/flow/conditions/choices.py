@@ -7,7 +7,7 @@ from typing import TypeVar
 from devlint.flow.conditions.implications import has_keys, key_of, parting
 from devlint.flow.conditions.predicates import meaning
 from devlint.flow.domain.keys import Literal
-from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, choose
 from devlint.flow.domain.state import State
 from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.value_joins import join_values
@@ -54,6 +54,19 @@ def defaulted(frame: Frame, node: ir.Boolean, given: Value, default: Value) -> V
     names = default.device != UNKNOWN and default.kind in NAMED
     if (names or default.kind is Kind.TENSOR) and isinstance(node.left, ir.Name):
         key = key_of(frame, ir.Compare("is", node.left, ir.Constant(None)))
+        if key is not None and isinstance(given.device, Guarded) and given.kind in NAMED:
+            return given.but(device=_left_out(given.device, default.device, key), data=None)
         if key is not None:
             return join_values(*_in_order(default, given, key))
     return join_values(given, default)
+
+
+def _left_out(given: Device, default: Device, key: Literal) -> Device:
+    """The device that is chosen where one is given on some paths: on these it is none that was left
+    out."""
+    if isinstance(given, Guarded):
+        yes, no = _left_out(given.yes, default, key), _left_out(given.no, default, key)
+        return choose(given.key, yes, no)
+    if given != UNKNOWN:
+        return given
+    return choose(key[0], *((default, given) if key[1] else (given, default)))

@@ -134,16 +134,17 @@ def key_of(frame: Frame, node: ir.Expr) -> Literal | None:
                 return frame.file.once(_asked_type, node, frame)
             asks = name.endswith(".is_available") or f"{name}()" in OF_PROCESSES
             return (f"{name}()", True) if asks else None
-        case ir.Attribute() if (stored := condition(frame, node)) is not None and stored.key:
-            return stored.key
+        case ir.Attribute() if (kept := condition(frame, node)) is not None and kept.key:
+            return kept.key
         case ir.Name(id=name):
-            stored = condition(frame, node)
-            if stored is not None:
-                return stored.key or (local_name(frame, name), True)
-            value = frame.look_up(name)
-            if frame.caller is not None and value is not None and isinstance(value.data, Path):
-                if value.data.text != name and ".device" not in value.data.text:
-                    return value.data.text, True  # as who calls it knows it
+            kept = condition(frame, node)
+            if kept is not None:
+                return kept.key or (local_name(frame, name), True)
+            if (told := _as_callers_know_it(frame, frame.look_up(name), name)) is not None:
+                return told
+        case ir.Attribute(attr=attr):
+            if (told := _as_callers_know_it(frame, stored(frame, node), attr)) is not None:
+                return told
         case ir.Compare(left=left) if counts_devices(frame, left):
             some, none = (dict(of_count(node, side)).get(CUDA_AVAILABLE) for side in (True, False))
             if some is not None and none is (not some):
@@ -164,6 +165,14 @@ def key_of(frame: Frame, node: ir.Expr) -> Literal | None:
     if key is not None and _found_out(frame, node):
         return local_name(frame, key[0]), key[1]
     return key
+
+
+def _as_callers_know_it(frame: Frame, value: Value | None, name: str) -> Literal | None:
+    """The key of what an argument, or what an object was given, is to who calls."""
+    if frame.caller is None or value is None or not isinstance(value.data, Path):
+        return None
+    path = value.data.text
+    return (path, True) if path != name and ".device" not in path else None
 
 
 def parting(frame: Frame, node: ir.Expr) -> Literal | None:

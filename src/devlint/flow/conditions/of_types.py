@@ -26,7 +26,7 @@ def is_of_type(frame: Frame, node: ir.Expr) -> bool | None:
     match subject:
         case ir.Name(id=name):
             value = frame.look_up(name)
-        case ir.Subscript(value=ir.Name(), index=ir.Constant()):
+        case ir.Subscript(value=ir.Name(), index=ir.Constant() | ir.Name()):
             value = frame.ask(subject)
         case _:
             return None

@@ -15,7 +15,7 @@ from devlint.flow.conditions.of_types import (
     is_of_type,
 )
 from devlint.flow.conditions.same_place import answered
-from devlint.flow.domain.keys import OF_PROCESSES
+from devlint.flow.domain.keys import OF_PROCESSES, is_about_devices
 from devlint.flow.domain.lattice import UNKNOWN, Guarded, Known
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import NOTHING, PROVED, Kind, Value
@@ -25,7 +25,6 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import names_assigned, statements_of
 from devlint.model import ir
 from devlint.model.trees import is_named
-from devlint.policy import means
 
 
 def settled(frame: Frame, node: ir.Expr, tested: Value = NOTHING) -> bool | None:
@@ -83,7 +82,7 @@ def _is_constant_of_file(frame: Frame, name: str) -> bool:
     file, project = frame.file, frame.world.project
     if project is None or name in file.rebound or any(name in each for each in frame.scopes):
         return False
-    if name not in file.once(_flags, file) or means("speaks-of-devices", name, "word"):
+    if name not in file.once(_flags, file) or is_about_devices(name):
         return False
     return not project.may_bind(file.path, name)
 
@@ -109,11 +108,11 @@ def _is_true_object(info: ClassInfo | None) -> bool | None:
 
 
 def _own(frame: Frame, name: str) -> Value | None:
-    """What a parameter or a name of the running function stands for. Names of the file are left
-    open: they are there to be changed."""
-    if name in frame.file.rebound or frame.function is None:
+    """What a parameter or a name of the running function, or of one around it, stands for. Names of
+    the file are left open: they are there to be changed."""
+    if frame.function is None or frame.is_rebound(name):
         return None
-    return frame.state.env.get(name)
+    return next((names[name] for names in frame.scopes if name in names), None)
 
 
 def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
-from devlint.flow.domain.keys import Settled
+from devlint.flow.domain.keys import CUDA_AVAILABLE, Settled
 from devlint.flow.domain.lattice import (
     Device,
     Guarded,
@@ -35,6 +35,8 @@ def difference(a: Device, b: Device) -> Difference | None:
 
     A host device differs from a symbol (it breaks as soon as that place is an accelerator);
     two symbols, or an accelerator and a symbol, may agree. `cuda` and `cuda:0` may agree too.
+    Where CUDA is absent nothing is on it: whoever moves something there has failed before. And
+    what only a run can tell is most likely on the host there.
     Where the host is what is left of a choice of an accelerator, a symbol is most likely what
     the same choice gave elsewhere.
     """
@@ -52,6 +54,8 @@ def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Diffe
             _difference(given(a, top, holds), given(b, top, holds), whole_a, whole_b)
             for holds in (True, False)
         )
+        if top == CUDA_AVAILABLE and no is not None and not _is_there(no, a, b):
+            no = None
         if yes is not None and yes == no and _are_same(a, b, top, yes.when):
             return yes
         if yes is not None:
@@ -68,6 +72,20 @@ def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Diffe
         if isinstance(one, Known) and one.is_host and isinstance(other, Symbol):
             return None if names_accelerator(whole) else Difference(certain=False)
     return None
+
+
+def _is_there(found: Difference, a: Device, b: Device) -> bool:
+    """Whether two devices that differ where CUDA is absent are both there."""
+    when = (*found.when, (CUDA_AVAILABLE, False))
+    ends = (device_at(a, when), device_at(b, when))
+    return found.certain and not any(isinstance(e, Known) and e.type == "cuda" for e in ends)
+
+
+def device_at(device: Device, when: Settled) -> Device:
+    """The device where the conditions are as `when` says."""
+    while isinstance(device, Guarded):
+        device = device.yes if (device.key, True) in when else device.no
+    return device
 
 
 def chosen_apart(when: Settled, *devices: Device) -> Settled:

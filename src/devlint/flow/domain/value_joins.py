@@ -34,6 +34,7 @@ from devlint.flow.domain.values import (
     NAMED,
     NONE,
     NOTHING,
+    READ_BACK,
     SHAPED,
     TENSORS,
     Batch,
@@ -66,7 +67,8 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
     kind = _join_kinds(a.kind, b.kind)
     if key is not None and kind is Kind.BOOL and isinstance(a.data, bool):
         return Value(kind, data=_condition(a, b, key))
-    if key is not None and stands_in(key) and a.kind in TENSORS:
+    tensors = a.kind in TENSORS and b.kind in (Kind.UNKNOWN, *TENSORS)
+    if tensors and key is not None and stands_in(key):
         return _join_default(a, b, key)
     if kind is Kind.UNKNOWN:
         return _join_unproven(a, b, key)
@@ -168,8 +170,6 @@ def _join_default(a: Value, b: Value, key: str) -> Value:
     if b.kind is Kind.UNKNOWN:
         place = place_of_path(b.data) if isinstance(b.data, Path) else UNKNOWN
         b = Value(Kind.TENSOR, place, origin=Origin.INPUT)
-    if b.kind not in TENSORS:
-        return NOTHING
     if a.origin is Origin.MOVED and only_host(a.device) and is_place_of_argument(b.device):
         b = b.but(device=UNKNOWN)
     return a.but(
@@ -320,7 +320,8 @@ def _join_unproven(a: Value, b: Value, key: str | None) -> Value:
         chosen = one is a and key is not None and key.endswith(IS_NONE)
         if named and (chosen or as_device(other) == one.device):
             return Value(Kind.UNKNOWN, data=other.data)
-    return NOTHING
+    is_read = any(each.origin is Origin.MOVED and only_host(each.device) for each in (a, b))
+    return READ_BACK if is_read else NOTHING
 
 
 def _join_kinds(a: Kind, b: Kind) -> Kind:

@@ -206,6 +206,8 @@ _OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)
 NOTHING = Value(Kind.UNKNOWN)
 NONE = Value(Kind.NONE)
 HOST_TENSOR = Value(Kind.TENSOR, CPU)
+READ_BACK = Value(Kind.UNKNOWN, origin=Origin.MOVED)
+"""What may have been brought to the host: nothing is known of it."""
 
 
 def as_tensor(value: Value) -> Value:

@@ -31,6 +31,7 @@ from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.noted import note_argument
 from devlint.flow.frames.world import World
+from devlint.flow.operations.meet import on_host
 from devlint.flow.syntax import homeward
 from devlint.model import ir
 from devlint.policy import means
@@ -50,7 +51,7 @@ def tell_read(
     if method in ("__array__", "cpu-only") and value.trait in (Trait.BESIDE, Trait.FIRST):
         return  # lengths or a number, it may be; `.numpy()` is of tensors only
     operand = frame.operand(node, value)
-    if _is_no_tensor(frame, operand):
+    if _is_no_tensor(frame, operand) or on_host(frame, (operand,)):
         return
     if value.origin in (Origin.INPUT, Origin.FOLLOWS) and isinstance(operand.device, Symbol):
         note_argument(frame, frame.world.callers.read_on_host, operand.device)

@@ -36,10 +36,10 @@ _KEYWORDS = frozenset(
 _MOVABLE = (*TENSORS, Kind.MODULE, Kind.ENCODING)
 
 
-def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Arguments) -> Value:
+def move(
+    frame: Frame, call: ir.Call, method: str, base: ir.Expr, receiver: Value, args: Arguments
+) -> Value:
     """The result of a move, and its facts. A module moves in place, a tensor doesn't."""
-    assert isinstance(call.func, ir.Attribute)
-    method = call.func.attr
     others = (each for each in args.keywords() if each not in _KEYWORDS)
     if _is_unproven(receiver) and not all(map(is_misspelled_flag, others)):
         return NOTHING  # another library's
@@ -229,6 +229,7 @@ def _moved(
         if found is None:
             return receiver.but(device=device, trace=told)
         if receiver.kind is Kind.MODULE:
+            frame.world.classes.moved_later |= receiver.data in frame.world.classes.called
             before = optimizers.places(frame)
             place_module(frame, receiver, device, told)
             optimizers.after_move(frame, call, method, before)

@@ -23,7 +23,14 @@ from devlint.flow.effects.use import Overlay, Use, device_argument
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, library_value
-from devlint.flow.modules.placement import CHILD, held_by, held_place, outermost, parameter_at
+from devlint.flow.modules.placement import (
+    CHILD,
+    held_by,
+    held_place,
+    outermost,
+    parameter_at,
+    place_module,
+)
 from devlint.flow.operations import graphs, meet
 from devlint.flow.operations.containers import lazily, pairs
 from devlint.model import ir
@@ -199,6 +206,18 @@ def _state_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
     return Value(Kind.DICT, data=frame.allocate(node, Object(element=inside)))
 
 
+def _applied(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`net._apply(lambda t: t.cuda())`: what a function makes of its parameters, it makes of all
+    that it holds."""
+    function = args.find((0, "fn"))
+    if args.receiver is None or function is None:
+        return NOTHING
+    held = ir.Argument(function[0]), parameter_at(frame, args.receiver[1], node)
+    made = frame.world.call(frame, node, *function, Arguments((held,)))
+    place_module(frame, args.receiver[1], frame.place(made), made.trace)
+    return args.receiver[1]
+
+
 def _size(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`x.size(0)` is a number, `x.size()` a tuple of them."""
     if args.all:
@@ -301,6 +320,7 @@ OVERLAYS: Mapping[str, Overlay] = {
     "set_default_tensor_type": _set_default_tensor_type,
     "size": _size,
     "sparse_tensor": _sparse_tensor,
+    "apply_to_held": _applied,
     "state_dict": _state_dict,
     "submodule": _submodule,
     "tensor_type": _tensor_type,

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from devlint.flow.domain.derivation import MOVES, Sort, Step
 from devlint.flow.domain.devicestring import Misspelling
-from devlint.flow.domain.differences import chosen_apart, difference
+from devlint.flow.domain.differences import chosen_apart, device_at, difference
 from devlint.flow.domain.keys import (
     CUDA_AVAILABLE,
     IS_NONE,
@@ -104,8 +104,8 @@ __all__ = [
     "MixedPrecision", "ModuleCall", "Move", "Operand", "Origin", "OwnIndex", "Pinning", "Revealed",
     "Role", "SentToCuda", "SharedDevice", "Sharing", "Sort", "Step", "StrayPart", "Symbol", "Trait",
     "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse", "Wrap",
-    "asks_type", "chooses_host", "chosen_apart", "conditions", "difference", "dtype_of_type",
-    "identity", "is_chosen", "is_misspelled_flag", "is_type_of_cuda", "leaves", "left_out",
-    "may_be_accelerator", "may_be_host", "names_submodule", "only_host", "place_of_type",
-    "stands_in", "worded",
+    "asks_type", "chooses_host", "chosen_apart", "conditions", "device_at", "difference",
+    "dtype_of_type", "identity", "is_chosen", "is_misspelled_flag", "is_type_of_cuda", "leaves",
+    "left_out", "may_be_accelerator", "may_be_host", "names_submodule", "only_host",
+    "place_of_type", "stands_in", "worded",
 ]  # fmt: skip

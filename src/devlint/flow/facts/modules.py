@@ -45,6 +45,8 @@ class CachedTensor(Fact):
     """It is kept where the test holds, and made anew where it doesn't; else the other way round."""
     uses: tuple[Hop, ...]
     empty: bool
+    moved_later: bool
+    """The file moves a module that it has called before."""
 
 
 @dataclass(frozen=True, slots=True)

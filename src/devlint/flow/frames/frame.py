@@ -19,6 +19,7 @@ from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
 from devlint.flow.frames.files import ClassInfo, Closure, File, Scope
 from devlint.flow.frames.operands import operand
 from devlint.flow.frames.world import World
+from devlint.flow.syntax.bindings import rebound_in
 from devlint.flow.syntax.walk import first_parameter, first_row
 from devlint.model import ir
 
@@ -274,7 +275,7 @@ class Frame:
     def look_up(self, name: str) -> Value | None:
         """The value of a name, or None where nothing binds it."""
         if name not in self.globals:
-            if name in self.file.rebound:
+            if self.is_rebound(name):
                 return self._rebound(name)
             value = self.state.env.get(name)
             if value is not None or self.binds(name):
@@ -288,6 +289,14 @@ class Frame:
         """Whether the function binds a name: it is nothing of what is around then."""
         function = self.function
         return function is not None and name in self.file.scan(function).assigned
+
+    def is_rebound(self, name: str) -> bool:
+        """Whether some other function may bind a name anew, through `global` or `nonlocal`."""
+        function = self.function
+        if name not in self.file.rebound or function is None:
+            return name in self.file.rebound
+        is_own = self.binds(name) or any(each.name == name for each in function.params)
+        return not is_own or name in self.file.once(rebound_in, function.body)
 
     def own_names(self) -> set[str]:
         """The names that the function binds, its parameters among them; none of a file."""

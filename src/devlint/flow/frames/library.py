@@ -239,15 +239,15 @@ def is_builtin(frame: Frame, node: ir.Name) -> bool:
 
 def method_of(frame: Frame, bases: Iterable[str], own: Iterable[str], attr: str) -> str:
     """The dotted name of the method that an object has from a library's class, as the rows say.
-    `own` are classes whose rows are theirs alone; of `bases`, what a pattern of names says of a
-    whole library says nothing of what one of its classes has."""
+    What a pattern of names says of a whole library (`torchvision.**`) says nothing of what one of
+    its classes has. `own` are classes whose rows are theirs alone, also where these say nothing."""
     table = frame.world.table
-    for base in bases:
-        row = table.get(f"{base}.{attr}")
+    names = [f"{each}.{attr}" for each in own]
+    told = {name: table.get(name) for name in (*(f"{each}.{attr}" for each in bases), *names)}
+    for name, row in told.items():
         if row is not None and row.effect is not Effect.OPAQUE:
-            return f"{base}.{attr}"
-    names = (f"{owner}.{attr}" for owner in own)
-    return next((name for name in names if table.get(name) is not None), "")
+            return name
+    return next((name for name in names if told[name] is not None), "")
 
 
 def is_tensor_class(name: str) -> bool:

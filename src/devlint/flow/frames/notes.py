@@ -72,6 +72,10 @@ class Classes:
     returned: dict[ir.Function, Returned] = field(default_factory=dict)
     """What `forward` methods return that is no tensor, or on the host wherever their module is; of
     those that return several things, for each."""
+    called: set[object] = field(default_factory=set)
+    """The modules that have been called."""
+    moved_later: bool = False
+    """A module was moved that had been called before."""
 
 
 @dataclass(slots=True)

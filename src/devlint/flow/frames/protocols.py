@@ -3,7 +3,8 @@ gives, and what runs again."""
 
 from __future__ import annotations
 
-from devlint.flow.domain.values import NOTHING, Value
+from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
@@ -15,6 +16,17 @@ def answer(frame: Frame, node: ir.Expr, value: Value, name: str, *given: Value) 
     if method is None:
         return NOTHING
     return frame.world.invoke(frame, node, method, [value, *given], {})
+
+
+def in_body(info: ClassInfo, name: str) -> Value | None:
+    """What the body of a class, or of a base in sight, binds to a name."""
+    return next((each.env[name] for each in info.lineage() if name in each.env), None)
+
+
+def defines(frame: Frame, value: Value | None, name: str) -> bool:
+    """Whether something is an object whose class, which is in sight, has such a method."""
+    info = None if value is None or value.kind is not Kind.INSTANCE else frame.class_of(value)
+    return info is not None and info.reached(name) is not None
 
 
 def sets_up_again(frame: Frame) -> bool:

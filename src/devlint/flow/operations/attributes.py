@@ -264,13 +264,12 @@ def _of_its_class(frame: Frame, base: Value, node: ir.Attribute) -> Value | None
         if any(node.attr in each.properties for each in info.lineage()):
             return _property(frame, base, node)
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
-    bound = _in_body(info, node.attr)
-    return None if bound is None or is_field(info, node.attr) else bound
-
-
-def _in_body(info: ClassInfo, name: str) -> Value | None:
-    """What the body of a class, or of a base in sight, binds to a name."""
-    return next((each.env[name] for each in info.lineage() if name in each.env), None)
+    bound = protocols.in_body(info, node.attr)
+    if bound is None or is_field(info, node.attr):
+        return None
+    if protocols.defines(frame, bound, "__get__"):
+        return protocols.answer(frame, node, bound, "__get__", base, NOTHING)
+    return bound
 
 
 _HAVE_PLACES = frozenset(
@@ -306,7 +305,7 @@ def _of_device(base: Value, attr: str) -> Value:
 
 
 def _of_class(info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
-    bound = _in_body(info, node.attr)
+    bound = protocols.in_body(info, node.attr)
     if bound is not None:
         return bound
     closure = info.reached(node.attr)

@@ -92,7 +92,7 @@ def meet(
     note_meeting(frame, placed, node)
     _note_unproven(frame, tensors, node)
     note_beside_host(frame, arguments)
-    if differing and not _on_host(frame, placed) and not sets_up_again(frame):
+    if differing and not on_host(frame, placed) and not sets_up_again(frame):
         note_kept(frame, placed, node)
         frame.record(Join(node, frame.context(), op, with_near(frame, placed), inplace))
         note_met(frame, placed)
@@ -106,7 +106,7 @@ def meet(
     return found
 
 
-def _on_host(frame: Frame, operands: Iterable[Operand]) -> bool:
+def on_host(frame: Frame, operands: Iterable[Operand]) -> bool:
     """Whether all of them are there since nobody has asked for an accelerator: the flag for that
     doesn't hold here, or CUDA is absent, and none is named."""
     known = frame.state.known
@@ -194,7 +194,7 @@ def index(frame: Frame, node: ir.Expr, base: Given, indices: list[Given]) -> Non
         if owner.origin is Origin.STALE:
             note_meeting(frame, (owner, inner), node)
         differing = difference(owner.device, inner.device) is not None
-        if not differing or may_index(frame, owner, inner) or _on_host(frame, (owner, inner)):
+        if not differing or may_index(frame, owner, inner) or on_host(frame, (owner, inner)):
             continue
         if only_host(owner.device) and base[1].origin is Origin.ATTRIBUTE:
             note_kept(frame, [owner, inner], node)
@@ -229,7 +229,7 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
             given.append(operand)
     note_meeting(frame, (caller, *given), node, shaped=takes_arrays)
     strangers = [o for o in given if difference(caller.device, o.device) is not None]
-    if strangers and not _on_host(frame, (caller, *given)):
+    if strangers and not on_host(frame, (caller, *given)):
         note_kept(frame, [caller, *given], node)
         holder = _holder(frame, caller) if only_host(caller.device) else None
         frame.record(ModuleCall(node, frame.context(), caller, with_near(frame, given), holder))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import MOST_OPTIONS, NOTHING, Kind, OneOf, Value
@@ -21,6 +22,23 @@ def dict_of(frame: Frame, node: ir.Expr, value: Value, names: Iterable[str] | No
     }
     made = Object(items=() if entries else None, entries=entries)
     return Value(Kind.DICT, data=frame.allocate(node, made))
+
+
+def write_back(frame: Frame, node: ir.Expr, held: Value) -> None:
+    """Store in an object what a method of `batch.__dict__` or of `vars(batch)` has left there."""
+    match node:
+        case ir.Attribute(value=whole, attr="__dict__"):
+            pass
+        case ir.Call(func=ir.Name(id="vars"), args=(ir.Argument(value=whole),)):
+            pass
+        case _:
+            return
+    owner, left = frame.ask(whole), frame.object(held)
+    found = frame.object(owner) if owner.kind is Kind.INSTANCE else None
+    if found is not None and left is not None and left.entries != found.entries:
+        known = left.items == () and left.entries
+        entries = left.entries if known else dict.fromkeys(found.entries, NOTHING)
+        frame.update(owner, replace(found, entries=entries))
 
 
 def method_named(frame: Frame, node: ir.Expr, base: Value, name: str) -> Bound | None:

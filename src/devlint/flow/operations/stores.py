@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
-from devlint.flow.domain.paths import Path, identity
+from devlint.flow.domain.paths import Path, identity, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value, in_place_of, with_gradient
 from devlint.flow.facts import AttributeWrite
-from devlint.flow.frames.files import File
+from devlint.flow.frames import protocols
+from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.protocols import runs_again
 from devlint.flow.modules.holdings import inherits_buffer
 from devlint.flow.modules.placement import forget_optimizer, is_registered, outermost, place_module
-from devlint.flow.syntax.walk import first_parameter, nodes_of, self_attribute
+from devlint.flow.syntax.walk import (
+    first_parameter,
+    mentions,
+    nodes_of,
+    self_attribute,
+    statements_of,
+)
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -34,6 +42,9 @@ def store(
         told = Step(Sort.MOVE_DATA, node, base.trace)
         here = base.but(device=frame.place(value), origin=Origin.MOVED, trace=told)
         frame.world.store(frame, node.value, here)
+        if isinstance(node.value, ir.Name) and here.device != base.device:
+            for module in _whose_parameters(frame, node.value.id):
+                place_module(frame, module, UNKNOWN)
         return
     if base.kind is Kind.TENSOR and isinstance(node.value, ir.Name):
         if node.attr == "grad" or (node.attr == "requires_grad" and value.data is True):
@@ -42,6 +53,10 @@ def store(
     if info is not None and (setter := info.setter(node.attr)) is not None:
         owner, function = setter
         frame.world.invoke(frame, node, owner.closure_of(function), [base, value], {})
+        return
+    kept = None if info is None else protocols.in_body(info, node.attr)
+    if kept is not None and protocols.defines(frame, kept, "__set__"):
+        protocols.answer(frame, node, kept, "__set__", base, value)
         return
     is_module = base.kind is Kind.MODULE and base.trait is Trait.SELF
     before = None if found is None else found.entries.get(node.attr)
@@ -70,7 +85,7 @@ def store(
                 node.attr,
                 frame.operand(written, value),
                 is_module,
-                _is_made_anew(frame, before),
+                _is_made_anew(frame, info, node.attr, before),
             )
         )
     if found is not None and base.kind in (Kind.MODULE, Kind.INSTANCE):
@@ -93,10 +108,27 @@ def store(
         frame.update(base, found.with_entry(node.attr, value))
     elif base.kind is Kind.OPTIMIZER:
         forget_optimizer(frame, base)
+    elif base.kind is Kind.BATCH and isinstance(node.value, ir.Name):  # it is in one place no more
+        frame.state.env[node.value.id] = path_value(node.value.id)
+        frame.state.paths[path] = value
     elif isinstance(base.data, Path) or base.kind in (Kind.UNKNOWN, Kind.CLASS):
         if path:
             frame.state.paths[path] = value
         put_in(frame, node, value)
+
+
+def _whose_parameters(frame: Frame, name: str) -> Iterator[Value]:
+    """The modules over whose parameters a loop goes that binds a name."""
+    for each in statements_of(frame.body or frame.file.body):
+        match each:
+            case ir.For(target=target, iter=ir.Call(func=ir.Attribute(value=whole, attr=attr))):
+                if attr in _PARAMETERS and mentions(target, name):
+                    module = frame.ask(whole)
+                    if module.kind is Kind.MODULE:
+                        yield module
+
+
+_PARAMETERS = ("parameters", "named_parameters", "buffers", "named_buffers")
 
 
 def replacing(frame: Frame, node: ir.Expr, before: Value, value: Value) -> Value:
@@ -137,10 +169,20 @@ def _is_of_file(frame: Frame, node: ir.Expr) -> bool:
     return not any(node.id in names for names in frame.scopes)
 
 
-def _is_made_anew(frame: Frame, value: Value | None) -> bool:
+def _is_made_anew(frame: Frame, info: ClassInfo | None, name: str, value: Value | None) -> bool:
+    """Whether a method that runs again makes a parameter or a buffer which another one has made:
+    what nobody else makes, it makes for the constructor."""
     functions = [each.function for each in frame.chain()]
     again = any(isinstance(each, ir.Function) and runs_again(each) for each in functions)
-    return again and value is not None and is_registered(value)
+    if not again or info is None or value is None or not is_registered(value):
+        return False
+    classes = frame.world.classes
+    stores = {
+        each
+        for noted in (classes.stores, classes.inherited)
+        for each, _ in noted.get((info, name), ())
+    }
+    return value.trait is Trait.BUFFER or len(stores) > 1
 
 
 def _is_made(frame: Frame) -> bool:

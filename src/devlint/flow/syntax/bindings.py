@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.syntax.walk import names_in, nodes_of, targets
+from devlint.flow.syntax.walk import names_in, nodes_of, statements_of, targets
 from devlint.model import ir
 
 _DYNAMIC = frozenset(("exec", "globals", "locals", "vars", "setattr", "builtins", "__builtins__"))
@@ -23,6 +23,12 @@ def bound_anywhere(body: ir.Body) -> frozenset[str] | None:
                 return None
             found.add(name)
     return frozenset(found)
+
+
+def rebound_in(body: ir.Body) -> frozenset[str]:
+    """The names that functions in a body bind of what is around them: `global` and `nonlocal`."""
+    scopes = (each for each in statements_of(body) if isinstance(each, ir.Scope))
+    return frozenset(name for scope in scopes for name in scope.names)
 
 
 def _bound(node: ir.Node) -> Iterator[str]:

@@ -23,15 +23,23 @@ def placed(module: ir.Module) -> frozenset[Done]:
     return frozenset(_placed(module.body))
 
 
-def _placed(body: ir.Body, own: str = "", in_class: bool = False) -> Iterator[Done]:
+def _placed(body: ir.Body, own: str = "", around: ir.Class | None = None) -> Iterator[Done]:
     for statement in body:
         if isinstance(statement, ir.Class):
-            yield from _placed(statement.body, in_class=True)
+            yield from _placed(statement.body, around=statement)
         elif isinstance(statement, ir.Function):
-            yield from _placed(statement.body, first_parameter(statement) if in_class else own)
+            yield from _placed(statement.body, _own(statement, around) if around else own)
         else:
             for node in descendants(statement):
                 yield from _of_node(node, own)
+
+
+def _own(method: ir.Function, info: ir.Class) -> str:
+    """What a method calls its object, or the context of an autograd function that it is part of."""
+    if any(last_name(base.value) == "Function" for base in info.bases):
+        of_class = any(last_name(each) == "classmethod" for each in method.decorators)
+        return next((each.name for each in method.params[of_class:]), "")
+    return first_parameter(method)
 
 
 def _of_node(node: ir.Node, own: str) -> Iterator[Done]:

@@ -3,10 +3,11 @@ it uses, or tests."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from devlint.flow.syntax.imports import brought
-from devlint.flow.syntax.walk import descendants, nodes_of, units
+from devlint.flow.syntax.walk import descendants, inner_statements, nodes_of, units
 from devlint.model import ir
 from devlint.model.trees import dotted_name
 
@@ -25,7 +26,7 @@ def runs(body: ir.Body) -> bool:
 def trains(body: ir.Body) -> bool:
     """Whether a file makes an optimizer of torch, and is run by its name; or makes one wherever it
     is run or imported, as programs and notebooks do."""
-    if any(isinstance(each, ir.Assign) and _makes_optimizer(each) for each in body):
+    if any(map(_makes_optimizer, _wherever_run(body))):
         return True
     guarded = [each for each in body if _asks_for_name(each)]
     if not guarded:
@@ -35,6 +36,14 @@ def trains(body: ir.Body) -> bool:
     run = [each for each in body if isinstance(each, ir.Function) and each.name in called]
     made = any(map(_makes_optimizer, chain(inside, nodes_of(run))))
     return made or any(_imports(each, ("torch.optim.",)) for each in body)
+
+
+def _wherever_run(body: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
+    """The statements that run where a file is run or imported, those inside of others included."""
+    for statement in body:
+        if not _asks_for_name(statement):
+            yield statement
+            yield from _wherever_run(inner_statements(statement))
 
 
 def _asks_for_name(statement: ir.Node) -> bool:
@@ -60,7 +69,7 @@ def makes_its_own(body: ir.Body) -> bool:
         if isinstance(each, ir.Class)
         and any(isinstance(inner, ir.Function) and inner.name == "forward" for inner in each.body)
     }
-    for statement in body:
+    for statement in _wherever_run(body):
         match statement:
             case ir.Assign(value=ir.Call(func=ir.Name(id=name))) if name in modules:
                 return True

@@ -97,12 +97,13 @@ def single_targets(target: ir.Expr) -> Iterator[ir.Expr]:
 
 
 def filled(body: ir.Body) -> frozenset[str]:
-    """The names whose items statements assign to: `batch[key] = batch[key].cuda()`."""
+    """The names whose items or attributes statements assign to: `batch[key] = batch[key].cuda()`,
+    `batch.x = batch.x.cuda()`."""
     stored = (target for node in nodes_of(body) for target in targets(node))
     return frozenset(
         each.value.id
         for each in stored
-        if isinstance(each, ir.Subscript) and isinstance(each.value, ir.Name)
+        if isinstance(each, (ir.Subscript, ir.Attribute)) and isinstance(each.value, ir.Name)
     )
 
 
