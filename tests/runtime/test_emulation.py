@@ -618,6 +618,54 @@ def test_autocast_follows_the_accelerators_lists() -> None:
         assert x.grad.dtype is torch.float32
 
 
+def test_autocast_of_the_accelerator_and_of_the_host_dont_see_each_other() -> None:
+    with devlint.emulate("cuda"):
+        x, cpu = torch.randn(4, 4, device="cuda"), torch.randn(4, 4)
+
+        def types() -> tuple[torch.dtype, torch.dtype]:
+            return (x @ x).dtype, (cpu @ cpu).dtype
+
+        single, half, brain = torch.float32, torch.float16, torch.bfloat16
+        with torch.autocast("cuda", dtype=half):
+            with torch.autocast("cpu", enabled=False):
+                assert types() == (half, single)
+            with torch.autocast("cpu", dtype=brain):
+                assert types() == (half, brain)
+                assert torch.get_autocast_dtype("cpu") is brain
+                assert torch.is_autocast_enabled("cpu")
+                with torch.autocast("cuda", enabled=False):
+                    assert types() == (single, brain)
+                assert types() == (half, brain)
+            assert types() == (half, single)
+            assert not torch.is_autocast_enabled("cpu")
+        with torch.autocast("cpu", dtype=brain):
+            with torch.autocast("cuda", dtype=half):
+                assert types() == (half, brain)
+            assert types() == (single, brain)
+        assert types() == (single, single)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_checkpoint_is_computed_again_as_autocast_has_cast(reentrant: bool) -> None:
+    from torch.utils.checkpoint import checkpoint
+
+    seen = []
+
+    def layer(x: torch.Tensor) -> torch.Tensor:
+        made = x @ x
+        host = torch.ones(2, 2) @ torch.ones(2, 2)
+        seen.append((made.dtype, host.dtype))
+        return made.relu() @ x
+
+    with devlint.emulate("cuda"):
+        x = torch.randn(4, 4, device="cuda", requires_grad=True)
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = checkpoint(layer, x, use_reentrant=reentrant).sum()
+        loss.backward()
+        assert x.grad is not None
+    assert seen == [(torch.bfloat16, torch.float32)] * 2
+
+
 # --- kinds ---------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from devlint.runtime.virtual.kinds import Kind, Spec
+from devlint.runtime.virtual.precision import WITHOUT, Autocast
 from devlint.runtime.virtual.tags import CPU, NEUTRAL, is_tagged, own_storage, place
 
 _FORKED = (
@@ -41,6 +42,8 @@ class _PerThread(threading.local):
     """Autocast of the accelerator, which the real CPU's stands for."""
     host_autocast = 0
     """Autocast of the CPU itself, which the accelerator's tensors must not see."""
+    hosts_own: Autocast = WITHOUT
+    """How the CPU itself casts, while the real one stands for the accelerator."""
     lenient = 0
     """Calls of functions that move their operands themselves."""
     seen = 0
@@ -64,6 +67,12 @@ class _PerThread(threading.local):
     def leave(self, what: str) -> None:
         setattr(self, what, getattr(self, what) - 1)
         self.unusual -= 1
+
+    def casting(self, on_accelerator: bool) -> Autocast | None:
+        """How the real CPU has to cast for tensors there, where it is set to something else."""
+        if self.autocast:
+            return None if on_accelerator else self.hosts_own
+        return WITHOUT if on_accelerator and self.host_autocast else None
 
     @contextmanager
     def moving_operands(self) -> Iterator[None]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ from devlint.runtime.virtual.checks import Call, Signature
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.mode_stack import Onlooker, modes_on, set_modes, take_off
-from devlint.runtime.virtual.precision import in_single_precision, without_autocast
+from devlint.runtime.virtual.precision import host_casting, in_single_precision
 from devlint.runtime.virtual.signatures import signature_of
 from devlint.runtime.virtual.tags import (
     CPU,
@@ -284,13 +285,11 @@ class FunctionMode(Onlooker):
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], where: torch.device | None
     ) -> Any:
         """Run a function in the autograd engine, under autocast or where all has to be seen."""
-        if self._thread.watched:
-            return self.checked(func, args, kwargs)
         on_accelerator = where is not None and where is not CPU
-        if self._thread.host_autocast if on_accelerator else self._thread.autocast:
-            with without_autocast():
-                result = func(*args, **kwargs)
-        else:
+        casting = self._thread.casting(on_accelerator)
+        with nullcontext() if casting is None else host_casting(casting):
+            if self._thread.watched:
+                return self.checked(func, args, kwargs)
             result = func(*args, **kwargs)
         if where is not None and where is not CPU:
             settle(result, where)

@@ -13,18 +13,37 @@ from torch.utils._pytree import tree_map_only
 from devlint.runtime.virtual.tags import tensors_in
 
 is_autocast_enabled = torch.is_autocast_enabled
-"""The real one, also while it is replaced."""
+get_autocast_dtype = torch.get_autocast_dtype
+"""The real ones, also while they are replaced."""
+
+Autocast = tuple[bool, torch.dtype]
+"""Whether a kind of device casts, and to which type."""
+
+WITHOUT: Autocast = (False, torch.bfloat16)
+"""To compute in the types that are given."""
+
+
+def autocast_of(kind: str) -> Autocast:
+    """What torch has noted for a kind of device."""
+    return is_autocast_enabled(kind), get_autocast_dtype(kind)
+
+
+def set_host_autocast(state: Autocast) -> None:
+    """Let the real CPU cast like that."""
+    enabled, dtype = state
+    torch.set_autocast_enabled("cpu", enabled)
+    torch.set_autocast_dtype("cpu", dtype)
 
 
 @contextmanager
-def without_autocast() -> Iterator[None]:
-    """Let the real CPU compute in the types that it is given."""
-    enabled = is_autocast_enabled("cpu")
-    torch.set_autocast_enabled("cpu", False)
+def host_casting(state: Autocast) -> Iterator[None]:
+    """Let the real CPU cast like that for a while."""
+    before = autocast_of("cpu")
+    set_host_autocast(state)
     try:
         yield
     finally:
-        torch.set_autocast_enabled("cpu", enabled)
+        set_host_autocast(before)
 
 
 def in_single_precision(

@@ -7,7 +7,8 @@ matrix products that both have; what differs is done here, function by function.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -17,8 +18,14 @@ from torch import Tensor
 
 from devlint.runtime.patches import Patches
 from devlint.runtime.virtual.modes import Handler
-from devlint.runtime.virtual.precision import is_autocast_enabled as _is_autocast_enabled
-from devlint.runtime.virtual.precision import without_autocast
+from devlint.runtime.virtual.precision import (
+    WITHOUT,
+    autocast_of,
+    get_autocast_dtype,
+    host_casting,
+    is_autocast_enabled,
+    set_host_autocast,
+)
 from devlint.runtime.virtual.tags import place, tensors_in
 from devlint.runtime.virtual.world import World
 
@@ -67,37 +74,48 @@ def patch(world: World, patches: Patches) -> None:
 def _patch_context(world: World, patches: Patches) -> None:
     autocast = torch.amp.autocast_mode.autocast
     kind, thread = world.machine.kind.type, world.machine.thread
+    counted = {kind: "autocast", "cpu": "host_autocast"}
+
+    @contextmanager
+    def hosts_own() -> Iterator[None]:
+        """Give the real CPU its own autocast back while a context changes either of them."""
+        if thread.autocast:
+            set_host_autocast(thread.hosts_own)
+        try:
+            yield
+        finally:
+            if thread.autocast:
+                thread.hosts_own = autocast_of("cpu")
+                set_host_autocast(autocast_of(kind))
 
     @patches.wrap(autocast, "__enter__")
     def enter(real: Any, context: Any) -> Any:
-        result = real(context)
-        if context.device == kind:
-            thread.enter("autocast")
-            context._devlint_held = _is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
-            torch.set_autocast_enabled("cpu", context._enabled)
-            torch.set_autocast_dtype("cpu", context.fast_dtype)
-        elif context.device == "cpu":
-            thread.enter("host_autocast")
+        with hosts_own():
+            result = real(context)
+            if context.device in counted:
+                thread.enter(counted[context.device])
         return result
 
     @patches.wrap(autocast, "__exit__")
     def leave(real: Any, context: Any, *details: Any) -> Any:
-        if context.device == kind:
-            thread.leave("autocast")
-            enabled, dtype = context._devlint_held
-            torch.set_autocast_enabled("cpu", enabled)
-            torch.set_autocast_dtype("cpu", dtype)
-        elif context.device == "cpu":
-            thread.leave("host_autocast")
-        return real(context, *details)
+        with hosts_own():
+            if context.device in counted:
+                thread.leave(counted[context.device])
+            return real(context, *details)
 
     @patches.wrap(torch, "is_autocast_enabled")
-    def is_autocast_enabled(real: Any, device_type: str | None = None) -> bool:
+    def is_enabled(real: Any, device_type: str | None = None) -> bool:
         if device_type is None:
-            return _is_autocast_enabled()
+            return is_autocast_enabled()
         if device_type == "cpu" and thread.autocast:
-            return bool(thread.host_autocast)
-        return _is_autocast_enabled(device_type)
+            return thread.hosts_own[0]
+        return is_autocast_enabled(device_type)
+
+    @patches.wrap(torch, "get_autocast_dtype")
+    def get_dtype(real: Any, device_type: str) -> torch.dtype:
+        if device_type == "cpu" and thread.autocast:
+            return thread.hosts_own[1]
+        return get_autocast_dtype(device_type)
 
 
 class _Casting:
@@ -123,12 +141,12 @@ class _Casting:
         kind, thread = self._machine.kind.type, self._machine.thread
 
         def run(func: Any, args: Any, kwargs: Any) -> Any:
-            if not thread.autocast or not _is_autocast_enabled(kind):
+            if not thread.autocast or not is_autocast_enabled(kind):
                 return inner(func, args, kwargs)
             if not any(self._machine.owns(place(t)) for t in tensors_in((*args, *kwargs.values()))):
                 return inner(func, args, kwargs)
             args, kwargs = cast(args, kwargs)
-            with without_autocast():
+            with host_casting(WITHOUT):
                 return inner(func, args, kwargs)
 
         return run
