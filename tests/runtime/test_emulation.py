@@ -532,6 +532,18 @@ def test_tensors_are_made_by_their_old_types() -> None:
         assert torch.cuda.sparse.FloatTensor().is_sparse
 
 
+def test_optimizers_are_made_under_a_default_type_of_the_accelerator() -> None:
+    code = (
+        "import devlint, torch\n"
+        "with devlint.emulate('cuda'):\n"
+        "    torch.set_default_tensor_type('torch.cuda.FloatTensor')\n"
+        "    model = torch.nn.Linear(2, 2)\n"
+        "    torch.optim.SGD(model.parameters(), lr=0.1)\n"  # imports torch._dynamo
+        "    assert model.weight.is_cuda and torch.Tensor([1.0]).is_cuda\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_an_extension_is_told_of(tmp_path: Path) -> None:
     from importlib.machinery import ExtensionFileLoader
     from importlib.util import spec_from_file_location

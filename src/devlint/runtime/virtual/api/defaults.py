@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -51,6 +52,7 @@ def patch(world: World, patches: Patches) -> None:
 
     construct = Tensor.__new__
 
+    @functools.wraps(construct)  # torch._dynamo, imported later, looks at its signature
     def make(cls: Any, *args: Any, device: Any = None, **kwargs: Any) -> Any:
         """`torch.Tensor(...)`, which is of the default type."""
         if not is_default:
