@@ -544,6 +544,18 @@ def test_optimizers_are_made_under_a_default_type_of_the_accelerator() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_the_type_of_devices_is_the_same_to_what_looks_it_up() -> None:
+    with devlint.emulate("cuda"):
+
+        @torch.library.custom_op("devlint_tests::filled", mutates_args=())
+        def filled(size: int, device: torch.device) -> torch.Tensor:
+            return torch.zeros(size, device=device)
+
+        assert filled(2, torch.device("cpu")).tolist() == [0, 0]
+        assert type(torch.ones(1, device="cuda").device) == torch.device  # noqa: E721
+    assert type(torch.ones(1).device) is torch.device
+
+
 def test_an_extension_is_told_of(tmp_path: Path) -> None:
     from importlib.machinery import ExtensionFileLoader
     from importlib.util import spec_from_file_location

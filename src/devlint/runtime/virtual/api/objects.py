@@ -42,6 +42,13 @@ def _device_type(machine: Machine) -> type:
         def __subclasscheck__(cls, other: type) -> bool:
             return other is cls or issubclass(other, _REAL_DEVICE)
 
+        # Tables by type are asked for either: that of `torch.library.custom_op`, for one.
+        def __eq__(cls, other: object) -> bool:
+            return other is cls or other is _REAL_DEVICE
+
+        def __hash__(cls) -> int:
+            return hash(_REAL_DEVICE)
+
     class device(metaclass=Meta):  # noqa: N801 - torch's name
         __doc__ = _REAL_DEVICE.__doc__
 
