@@ -690,6 +690,36 @@ def test_a_checkpoint_is_computed_again_as_autocast_has_cast(reentrant: bool) ->
     assert seen == [(torch.bfloat16, torch.float32)] * 2
 
 
+@pytest.mark.parametrize("kind", [nn.RNN, nn.GRU, nn.LSTM, nn.RNNCell, nn.GRUCell, nn.LSTMCell])
+def test_recurrent_layers_run_in_autocasts_type(kind: type[nn.Module]) -> None:
+    with devlint.emulate("cuda"):
+        layer = kind(4, 4).cuda()
+        x = torch.randn(3, 4, device="cuda")
+        half, brain = torch.float16, torch.bfloat16
+        is_cell = isinstance(layer, nn.RNNCellBase)
+        for dtype, given, expected in (
+            (half, x, half),
+            (brain, x, brain if is_cell else half),  # cuDNN casts to float16 alone
+            (brain, x.to(brain), brain),
+        ):
+            with torch.autocast("cuda", dtype=dtype):
+                results = torch.utils._pytree.tree_leaves(layer(given))
+            assert {result.dtype for result in results} == {expected}
+            assert all(result.is_cuda for result in results)
+            results[0].sum().backward()
+        assert {p.grad.dtype for p in layer.parameters() if p.grad is not None} == {torch.float32}
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_packed_sequences_run_in_autocasts_type(inference: bool) -> None:
+    with devlint.emulate("cuda"):
+        layer = nn.LSTM(4, 4, 2, bidirectional=True).cuda().train(not inference)
+        packed = nn.utils.rnn.pack_sequence([torch.randn(n, 4, device="cuda") for n in (3, 2)])
+        with torch.inference_mode(inference), torch.autocast("cuda", dtype=torch.float16):
+            found, (hidden, cells) = layer(packed)
+        assert {t.dtype for t in (found.data, hidden, cells)} == {torch.float16}
+
+
 # --- kinds ---------------------------------------------------------------------------------
 
 

@@ -79,14 +79,11 @@ class Composites:
                 raise device_error(RuntimeError, _BATCH_SIZES, [sizes], func.__name__)
             result = self._run(_apart(func, args[1]), (args[0], *args[2:]), kwargs)
         training = argument(args, kwargs, 6 + packed, "train")
-        if on_accelerator and not training and self._has_cudnn():
+        if on_accelerator and not training and self._machine.has_cudnn:
             for tensor in tensors_in((result,)):
                 if tensor.grad_fn is not None:
                     tensor.grad_fn.register_prehook(_refuse_backward)
         return result
-
-    def _has_cudnn(self) -> bool:
-        return self._machine.kind.type == "cuda" and torch.backends.cudnn.enabled
 
     @staticmethod
     def _check_recurrent(func: Any, data: Operand, hidden: Any, weights: Any) -> None:

@@ -134,6 +134,11 @@ class Machine:
         return CPU if getattr(own_storage(tensor), "_devlint_pinned", False) else NEUTRAL
 
     @property
+    def has_cudnn(self) -> bool:
+        """Whether recurrent layers run in cuDNN."""
+        return self.kind.type == "cuda" and torch.backends.cudnn.enabled
+
+    @property
     def current(self) -> torch.device:
         return self.devices[self.thread.current]
 

@@ -45,6 +45,12 @@ _SINGLE_RESULT = "prod softmax log_softmax cumprod cumsum sum vector_norm matrix
 _WIDEST = "addcdiv addcmul atan2 bilinear cross dot vdot grid_sample tensordot scatter_add".split()
 """These run in the widest type among their arguments."""
 
+_CELLS = "lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell".split()
+"""These run in autocast's type as a whole, and the CPU's autocast casts parts of them alone."""
+
+_LAYERS = "lstm gru rnn_tanh rnn_relu".split()
+"""So do these. The CPU may choose a kernel before it casts, which has none for the type then."""
+
 _AS_GIVEN = """
 adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d cholesky cholesky_inverse cholesky_solve
 ctc_loss fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn cond det
@@ -131,6 +137,8 @@ class _Casting:
             (_SINGLE, self._to_single),
             (_SINGLE_RESULT, self._to_single_result),
             (_WIDEST, self._to_widest),
+            (_CELLS, self._to_narrow),
+            (_LAYERS, self._to_narrow_layer),
             (_AS_GIVEN, lambda args, kwargs: (args, kwargs)),
             (["binary_cross_entropy"], self._refuse),
         ):
@@ -181,6 +189,15 @@ class _Casting:
         if len(found) < 2:
             return args, kwargs
         return self._cast(args, kwargs, torch.float32)
+
+    def _to_narrow(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        return self._cast(args, kwargs, get_autocast_dtype(self._machine.kind.type))
+
+    def _to_narrow_layer(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        # cuDNN 9.1 takes no bfloat16, and casts to float16 whatever autocast's type is.
+        if self._machine.has_cudnn and args[0].dtype is not torch.bfloat16:
+            return self._cast(args, kwargs, torch.float16)
+        return self._to_narrow(args, kwargs)
 
     def _refuse(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         raise RuntimeError(_UNSAFE)
