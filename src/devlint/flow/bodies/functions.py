@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.flow.bodies import returns
+from devlint.flow.bodies import recursion, returns
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.answering import answer
 from devlint.flow.bodies.classes import role_of
@@ -45,7 +45,7 @@ def invoke(
         frame.world.answers.opened += unseen
         frame.state.wait()
         _forget(frame, closure, positional, keywords)
-        return NOTHING
+        return recursion.given_back(frame, closure, positional, keywords)
     is_part = frame.has_part(closure)
     if not is_part and leads_nowhere(frame, closure, positional, keywords):
         frame.state.wait()
@@ -217,7 +217,7 @@ def _settle_absence(frame: Frame, inner: Frame) -> None:
 
 def _run(frame: Frame) -> Value:
     """Run a frame's function; its state is then that of all its ends."""
-    value = _of_body(frame)
+    value = recursion.run(frame, _of_body)
     if frame.scope is not None:
         frame.scope.close()
     return value

@@ -46,6 +46,8 @@ class Answers:
     opened: int = 0
     """How often a function was called, or handed on, of which nothing is known but that it is
     one."""
+    assumed: dict[ir.Function, Any] = field(default_factory=dict)
+    """What calls of running functions give that lead back to them."""
     own: int = 0
     """How often something was noted, or found out, that says nothing to another linted file."""
 
