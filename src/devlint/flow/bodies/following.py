@@ -12,7 +12,7 @@ from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Role
-from devlint.flow.frames.files import Closure
+from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
@@ -158,10 +158,19 @@ def leads_nowhere(
         return False
     given = [*positional, *keywords.values()]
     if closure.owner is not None and positional:
-        if scan.self_calls and frame.class_of(positional[0]) is not closure.owner:
+        info = frame.class_of(positional[0])
+        if any(_is_replaced(info, closure.owner, name) for name in scan.self_calls):
             return False
         given[0:1] = _of_object(frame, positional[0])
     return all(value.kind in _UNINFORMATIVE and not _tells(frame, value) for value in given)
+
+
+def _is_replaced(info: ClassInfo | None, base: ClassInfo, name: str) -> bool:
+    """Whether a class has another method of that name than its base."""
+    if info is None or info is base:
+        return False
+    own, other = info.reached(name), base.reached(name)
+    return own is not None and (other is None or own.node is not other.node)
 
 
 def _tells(frame: Frame, value: Value) -> bool:
