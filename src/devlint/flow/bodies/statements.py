@@ -18,7 +18,6 @@ from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import frameworks
 from devlint.flow.effects.host import tell_read
 from devlint.flow.effects.moves import METHODS
-from devlint.flow.effects.reflection import set_by_name
 from devlint.flow.facts import BareReference
 from devlint.flow.frames import library, protocols
 from devlint.flow.frames.frame import Frame
@@ -26,6 +25,7 @@ from devlint.flow.operations import (
     arrivals,
     containers,
     meet,
+    objects,
     operators,
     stores,
     subscripts,
@@ -142,9 +142,6 @@ def _store_item(
     `index_put_` moves it, unlike a read. But at places that a tensor or a list names, several
     values must be where the base is."""
     base, index = frame.evaluate(target.value), frame.evaluate(target.index)
-    if isinstance(target.value, ir.Attribute) and target.value.attr == "__dict__":
-        set_by_name(frame, target, frame.evaluate(target.value.value), index, value)
-        return
     if base.kind is Kind.TENSOR and base.scalar is None and isinstance(target.value, ir.Name):
         if _is_element(index):
             base = base.but(scalar=False)
@@ -166,6 +163,7 @@ def _store_item(
             frame.state.paths[f'{base.data.text}["{index.data}"]'] = value
     else:
         containers.store_item(frame, base, index, value)
+        objects.write_back(frame, target.value, base)
         stores.put_in(frame, target, value)
 
 

@@ -51,24 +51,18 @@ def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
 def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`setattr(module, "device", d)` is an assignment in other words."""
     target, name, value = (args.find((position,)) for position in range(3))
-    if target is not None and name is not None and value is not None:
-        set_by_name(frame, node, target[1], name[1], value[1])
+    found = None if target is None else frame.object(target[1])
+    if found is not None and target is not None and name is not None and value is not None:
+        if isinstance(text := name[1].data, str):
+            before = found.entries.get(text, NOTHING)
+            stored = replacing(frame, node, before, value[1])
+            frame.update(target[1], found.with_entry(text, stored))
+        elif target[1].kind is Kind.MODULE and value[1].kind is Kind.MODULE:
+            add_part(frame, target[1], value[1])
+        elif target[1].kind is Kind.INSTANCE:
+            any_of_them = dict.fromkeys(found.entries, NOTHING)
+            frame.update(target[1], replace(found, entries=any_of_them))
     return NONE
-
-
-def set_by_name(frame: Frame, node: ir.Expr, target: Value, name: Value, value: Value) -> None:
-    """Store something in an object under a name that the program computes."""
-    found = frame.object(target)
-    if found is None:
-        return
-    if isinstance(text := name.data, str):
-        stored = replacing(frame, node, found.entries.get(text, NOTHING), value)
-        frame.update(target, found.with_entry(text, stored))
-    elif target.kind is Kind.MODULE and value.kind is Kind.MODULE:
-        add_part(frame, target, value)
-    elif target.kind is Kind.INSTANCE:
-        any_of_them = dict.fromkeys(found.entries, NOTHING)
-        frame.update(target, replace(found, entries=any_of_them))
 
 
 def _field(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
