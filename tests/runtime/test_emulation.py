@@ -545,12 +545,13 @@ def test_optimizers_are_made_under_a_default_type_of_the_accelerator() -> None:
 
 
 def test_the_type_of_devices_is_the_same_to_what_looks_it_up() -> None:
+    def zeros(size: int, device: torch.device) -> torch.Tensor:
+        return torch.zeros(size, device=device)
+
     with devlint.emulate("cuda"):
-
-        @torch.library.custom_op("devlint_tests::filled", mutates_args=())
-        def filled(size: int, device: torch.device) -> torch.Tensor:
-            return torch.zeros(size, device=device)
-
+        # the types themselves: the oldest torch reads no annotations that are strings
+        zeros.__annotations__ = {"size": int, "device": torch.device, "return": torch.Tensor}
+        filled = torch.library.custom_op("devlint_tests::filled", zeros, mutates_args=())
         assert filled(2, torch.device("cpu")).tolist() == [0, 0]
         assert type(torch.ones(1, device="cuda").device) == torch.device  # noqa: E721
     assert type(torch.ones(1).device) is torch.device
