@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 
-from devlint.flow.domain.keys import HINTS
+from devlint.flow.domain.keys import HINTS, parts_of
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import End, join_ends
 from devlint.flow.domain.value_joins import join_all
@@ -24,17 +24,23 @@ def together(ends: list[End], settled: frozenset[str] = HINTS) -> End:
     """What several `return`s give, each of which is reached under its own conditions.
 
     `if cuda: return a`, then `return b`, is a choice between two as much as `a if cuda else b`: a
-    condition that holds at some of them and doesn't at all the others tells them apart. `settled`
-    are those that tell none of these apart.
+    condition that holds at some of them and doesn't at all the others tells them apart, or one of
+    which all parts hold: a choice by one after the other. `settled` are those that tell none apart.
     """
     if len(ends) == 1:
         return ends[0]
-    for key in [key for key in ends[0][1].known if key not in settled]:
-        holding = [end for end in ends if end[1].known.get(key) is True]
+    for key in dict.fromkeys(key for _, state in ends for key in state.known):
+        if key in settled:
+            continue
+        parts = parts_of(key) or ((key, True),)
+        holding = [end for end in ends if all(end[1].known.get(each) is so for each, so in parts)]
         others = [end for end in ends if end[1].known.get(key) is False]
         if holding and others and len(holding) + len(others) == len(ends):
             within = settled | {key}
-            return join_ends(together(holding, within), together(others, within), key)
+            joined, rest = together(holding, within), together(others, within)
+            for part, holds in reversed(parts):
+                joined = join_ends(*((joined, rest) if holds else (rest, joined)), part)
+            return joined
     return reduce(join_ends, ends)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from devlint.flow.conditions.cuda_proofs import counted, counts_devices, of_count, proves_cuda
 from devlint.flow.conditions.hints import by_name, is_one_of
 from devlint.flow.conditions.predicates import meaning, paths_in, spelled_out
 from devlint.flow.conditions.same_place import answered, host_key, of_host
+from devlint.flow.devices.named import DEVICES_COUNTED
 from devlint.flow.domain.keys import (
     ARGUMENTS_ON_HOST,
     CUDA_AVAILABLE,
@@ -94,7 +96,7 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
             own = _settled_key(frame, node, holds) if stored.key is None else ()
             return found + own + by_name(frame, node, holds)
         case ir.Compare(left=left) if counts_devices(frame, left):
-            return of_count(node, holds)
+            return _settled_key(frame, node, holds) + of_count(node, holds)
         case ir.Call() if (asked := asked_attribute(frame, node)) is not None:
             key = asks_attribute(*asked)
             return ((key, holds),) if key else ()
@@ -149,7 +151,8 @@ def key_of(frame: Frame, node: ir.Expr) -> Literal | None:
             some, none = (dict(of_count(node, side)).get(CUDA_AVAILABLE) for side in (True, False))
             if some is not None and none is (not some):
                 return CUDA_AVAILABLE, some
-            return counted(node)
+            of_names = replace(node, left=ir.Name(DEVICES_COUNTED))
+            return counted(node) or _words(of_names, frame, (DEVICES_COUNTED,))
         case ir.Compare(op="is" | "is not" as op, left=ir.Call(func=func), right=ir.Constant(None)):
             if dotted(frame, func) == "torch.utils.data.get_worker_info":
                 return IN_NO_WORKER, op == "is"
