@@ -10,9 +10,8 @@ from devlint.flow.conditions import narrow
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.mixtures import put_together
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.state_joins import join_objects
+from devlint.flow.domain.state_joins import gathered, join_objects
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.value_joins import join_all, join_held
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import containers, unpacking
@@ -40,7 +39,7 @@ def display(frame: Frame, node: ir.Display) -> Value:
             values.append(frame.evaluate(item))
     if spread:
         parts = values + spread
-        found = Object(element=put_together(parts) or join_all(parts))
+        found = Object(element=put_together(parts) or gathered(frame.state, parts))
     else:
         found = Object(items=tuple(values))
     return Value(_KINDS[node.kind], data=frame.allocate(node, found))
@@ -71,7 +70,7 @@ def mapping(frame: Frame, node: ir.Mapping) -> Value:
         else:
             others.append(value)
     found = found.with_entries(entries)
-    found = replace(found, items=None if others else (), element=join_all(others))
+    found = replace(found, items=None if others else (), element=gathered(frame.state, others))
     return Value(Kind.DICT, data=frame.allocate(node, found))
 
 
@@ -83,7 +82,7 @@ def comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     items = unpacking.known_items(frame, source)
     known = unpacking.are_one_by_one(frame, items)
     each = items if known else (unpacking.element_of(frame, source),)
-    made = _gathered(node, [_of_item(frame, node, source, item) for item in each], known)
+    made = _made(frame, node, [_of_item(frame, node, source, item) for item in each], known)
     inside, frame.state = frame.state, outside
     frame.state.copies, frame.state.busy = inside.copies, inside.busy
     for ref in inside.heap.written:
@@ -96,7 +95,9 @@ def comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     return Value(_KINDS[node.kind], data=frame.allocate(node, made))
 
 
-def _gathered(node: ir.Comprehension, made: list[tuple[Value, Value]], known: bool) -> Object:
+def _made(
+    frame: Frame, node: ir.Comprehension, made: list[tuple[Value, Value]], known: bool
+) -> Object:
     """What holds these keys and elements; `known`: of one item of its first source each."""
     values = [value for _, value in made]
     names = [key.data for key, _ in made if isinstance(key.data, str)]
@@ -105,7 +106,7 @@ def _gathered(node: ir.Comprehension, made: list[tuple[Value, Value]], known: bo
             return Object(items=tuple(values))
         if len(names) == len(made):
             return Object(items=(), entries=dict(zip(names, values, strict=True)))
-    return Object(element=join_held(values))
+    return Object(element=gathered(frame.state, values))
 
 
 def _of_item(

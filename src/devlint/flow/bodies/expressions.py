@@ -235,7 +235,8 @@ def _await(frame: Frame, node: ir.Await) -> Value:
 
 def _yield(frame: Frame, node: ir.Yield) -> Value:
     value = NONE if node.value is None else frame.evaluate(node.value)
-    frame.yielded.append(unpacking.element_of(frame, value) if node.delegate else value)
+    value = unpacking.element_of(frame, value) if node.delegate else value
+    frame.yielded.append((value, frame.fork()))
     frame.state.wait()  # what gets it may wait
     return NOTHING
 

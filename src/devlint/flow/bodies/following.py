@@ -138,13 +138,16 @@ def _goes_on_into_parts(around: list[Frame], closure: Closure, positional: list[
 
 
 def _goes_into_parts(around: Frame, closure: Closure, positional: list[Value]) -> bool:
-    """Whether a function that was given a list or a dict calls itself with a tensor, as one that
-    moves a whole batch does, or with another list: there it ends."""
-    given = around.state.env.get(closure.node.params[0].name) if positional else None
-    if given is None or not given.kind.is_container:
-        return False
-    part = positional[0]
-    return part.kind is Kind.TENSOR or (part.kind.is_container and part.data != given.data)
+    """Whether a function that was given a list or a dict calls itself with something in it, as one
+    that moves a whole batch does: there it ends, or goes on into another one."""
+    for parameter, part in zip(closure.node.params, positional, strict=False):
+        given = around.state.env.get(parameter.name)
+        if given is not None and given.kind.is_container:
+            return part.kind in _ENDS or (part.kind.is_container and part.data != given.data)
+    return False
+
+
+_ENDS = (Kind.TENSOR, Kind.INSTANCE, Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.NDARRAY)
 
 
 def leads_nowhere(

@@ -9,7 +9,6 @@ from functools import reduce
 from devlint.flow.domain.keys import HINTS, parts_of
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import End, join_ends
-from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames import protocols
 from devlint.flow.frames.files import Closure
@@ -21,7 +20,7 @@ from devlint.model.trees import called
 
 
 def together(ends: list[End], settled: frozenset[str] = HINTS) -> End:
-    """What several `return`s give, each of which is reached under its own conditions.
+    """What several `return`s or `yield`s give, each of which is reached under its own conditions.
 
     `if cuda: return a`, then `return b`, is a choice between two as much as `a if cuda else b`: a
     condition that holds at some of them and doesn't at all the others tells them apart, or one of
@@ -52,12 +51,13 @@ def is_generator(closure: Closure) -> bool:
 def elements(frame: Frame, node: ir.Expr, inner: Frame) -> Value:
     """What a call of a generator function gives, after a run of its body. What the body does to
     objects is done between the steps of whoever iterates: only what it makes itself is kept."""
-    for ref in inner.state.heap.written:
+    element, state = together(inner.yielded or [(NOTHING, inner.state)])
+    for ref in state.heap.written:
         if ref not in frame.state.heap:
-            frame.state.heap[ref] = inner.state.heap[ref]
+            frame.state.heap[ref] = state.heap[ref]
     assert inner.function is not None
     names = [dotted(inner, called(each)) for each in inner.function.decorators]
-    made = Object(element=join_all(inner.yielded))
+    made = Object(element=element)
     if names == [MANAGER]:
         manager = replace(made, source=MANAGER)
         return Value(Kind.INSTANCE, data=frame.allocate(node, manager))

@@ -20,7 +20,7 @@ from devlint.flow.domain.values import TENSORS, Kind, Value
 from devlint.flow.facts import Fact, Indexing
 from devlint.flow.facts.meetings import met
 from devlint.flow.frames.arguments import Arguments, Given
-from devlint.flow.frames.contents import flatten
+from devlint.flow.frames.contents import each_items, flatten
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Trial
@@ -86,14 +86,16 @@ def needed(frame: Frame, module: Value, part: Value, args: Arguments) -> list[Gi
         for each in inputs:
             if each.mark in run.met:
                 batches.note_tensor(frame, each.node, each.value)
-    return [_as_given(args, each) for each in inputs if each.mark not in free]
+    return [_as_given(frame, args, each) for each in inputs if each.mark not in free]
 
 
-def _as_given(args: Arguments, each: _Input) -> Given:
-    """An input, or the list that it is one of, where that is given as a whole."""
+def _as_given(frame: Frame, args: Arguments, each: _Input) -> Given:
+    """An input, or the list, or the tuple of nobody knows how many, that it is one of, where that
+    is given as a whole."""
     argument, value = args.all[each.argument]
-    whole = each.item is not None and argument.value is each.node and value.kind is Kind.LIST
-    return each.node, value if whole else each.value
+    whole = each.item is not None and argument.value is each.node
+    counted = value.kind is Kind.TUPLE and bool(each_items(frame, value))
+    return each.node, value if whole and not counted else each.value
 
 
 def forward_of(module: Object) -> tuple[ClassInfo, ir.Function] | None:

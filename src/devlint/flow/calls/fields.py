@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.effects.python_overlays import of_dict
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.contents import ITEMS
 from devlint.flow.frames.fields import declared, is_written
@@ -32,13 +33,16 @@ def fill(frame: Frame, made: Value, info: ClassInfo, args: Arguments) -> None:
 
 
 def items(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> dict[str, Value]:
-    """What an object of a class of dicts holds besides its attributes: its items, of which none is
-    there yet, or nobody knows which."""
+    """What an object of a class of dicts holds besides its attributes: the items that it is given,
+    or nobody knows which."""
     if not _DICTS.intersection(info.library_bases()) or info.method("__getitem__"):
         return {}
     init = info.method("__init__")
-    given = args.all if init is None else [*filter(_gives_items, nodes_of(init[1].body))]
-    made = Object() if given or info.method("__setitem__") else Object(items=())
+    unseen = init is not None and any(map(_gives_items, nodes_of(init[1].body)))
+    if unseen or info.method("__setitem__"):
+        made = Object()
+    else:
+        made = of_dict(frame, args if init is None else Arguments(()))
     return {ITEMS: Value(Kind.DICT, data=frame.allocate((node, ITEMS), made))}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import PROVED, Kind, Origin, Value
@@ -16,13 +16,14 @@ from devlint.flow.frames.library import (
     named_types,
 )
 from devlint.model import ir
+from devlint.model.trees import is_named, one_or_several
 
 
 def is_of_type(frame: Frame, node: ir.Expr) -> bool | None:
     """What `isinstance(x, types)` or `torch.is_tensor(x)` gives for a tensor that is made here, for
     what a call has passed, and for containers that are made here. Where a function runs on its
     own, what its parameters are is guessed by what is done to them."""
-    subject, names = named_types(frame, node) or (None, set[str]())
+    subject, types = _asked(frame, node)
     match subject:
         case ir.Name(id=name):
             value = frame.look_up(name)
@@ -38,9 +39,44 @@ def is_of_type(frame: Frame, node: ir.Expr) -> bool | None:
             return None
         if value.kind is Kind.TENSOR and value.origin is Origin.INPUT:
             return None  # it is taken for one by what is done to it
-        if not frame.site and (not value.kind.is_container or frame.object(value) is None):
+        is_object = value.kind.is_container or value.kind is Kind.INSTANCE
+        if not frame.site and (not is_object or frame.object(value) is None):
             return None
-    return True if _TYPES[value.kind] in names else False if names <= _KNOWN else None
+    own, is_all = _types_of(frame, value)
+    told = {_told(frame, each, own, is_all) for each in types}
+    return True if True in told else None if None in told else False
+
+
+def _asked(frame: Frame, node: ir.Expr) -> tuple[ir.Expr | None, tuple[ir.Expr | None, ...]]:
+    """Of what a test asks, and the types; None for tensors, of which `torch.is_tensor` asks."""
+    if (asked := asked_types(frame, node)) is not None:
+        return asked[0], one_or_several(asked[1])
+    return (named_types(frame, node) or (None, ()))[0], (None,)
+
+
+def _types_of(frame: Frame, value: Value) -> tuple[Set[str | ClassInfo], bool]:
+    """The types in sight, and the names of others, that a value is of; whether these are all."""
+    info = frame.class_of(value) if value.kind is Kind.INSTANCE else None
+    if info is None:
+        return _TYPES[value.kind], value.kind is not Kind.INSTANCE
+    bases = {*info.library_bases()}
+    known = bases & _BASES.keys()
+    is_all = bases == known and not info.is_open and value.trait is not Trait.SELF
+    return bases.union(info.lineage(), *map(_BASES.__getitem__, known)), is_all
+
+
+def _told(
+    frame: Frame, named: ir.Expr | None, own: Set[str | ClassInfo], is_all: bool
+) -> bool | None:
+    """Whether something of some types is of the one that is named."""
+    name = "torch.Tensor" if named is None else dotted(frame, named)
+    head, _, last = name.rpartition(".")
+    name = _SPELLED.get(name) or (last if head in _ABSTRACT else name)
+    of = frame.ask(named).data if named is not None and not name and is_named(named) else None
+    if name in own or of in own:
+        return True
+    is_other = name in _KNOWN or (isinstance(of, ClassInfo) and "typing.Protocol" not in of.bases)
+    return False if is_all and is_other else None
 
 
 def is_exact_type(frame: Frame, node: ir.Expr) -> bool | None:
@@ -63,15 +99,31 @@ def is_exact_type(frame: Frame, node: ir.Expr) -> bool | None:
     return op in ("is", "==") if of_tensor else None
 
 
-_TYPES: Mapping[Kind, str] = {
-    Kind.TENSOR: "torch.Tensor", Kind.NDARRAY: "numpy.ndarray", Kind.LIST: "builtins.list",
-    Kind.TUPLE: "builtins.tuple", Kind.DICT: "builtins.dict",
+_TYPES: Mapping[Kind, frozenset[str]] = {
+    Kind.TENSOR: frozenset(("torch.Tensor",)), Kind.NDARRAY: frozenset(("numpy.ndarray",)),
+    Kind.LIST: frozenset(("builtins.list", "Sequence", "MutableSequence")),
+    Kind.TUPLE: frozenset(("builtins.tuple", "Sequence")),
+    Kind.DICT: frozenset(("builtins.dict", "Mapping", "MutableMapping")),
+    Kind.INSTANCE: frozenset(),
 }  # fmt: skip
 _KNOWN = frozenset(
-    (*_TYPES.values(), "builtins.set", "builtins.str", "builtins.bytes", "builtins.int",
-     "builtins.float", "builtins.bool", "PIL.Image.Image", "pathlib.Path")
-)  # fmt: skip
+    ("builtins.set", "builtins.str", "builtins.bytes", "builtins.int", "builtins.float",
+     "builtins.bool", "PIL.Image.Image", "pathlib.Path")
+).union(*_TYPES.values())  # fmt: skip
 """These types, and others of which nothing is that is of one of these."""
+_ABSTRACT = ("collections.abc", "typing", "collections")
+_SPELLED = {
+    "typing.List": "builtins.list",
+    "typing.Tuple": "builtins.tuple",
+    "typing.Dict": "builtins.dict",
+}
+_BASES: Mapping[str, frozenset[str]] = {
+    "builtins.object": frozenset(), "abc.ABC": frozenset(), "typing.Generic": frozenset(),
+    "builtins.dict": _TYPES[Kind.DICT], "collections.OrderedDict": _TYPES[Kind.DICT],
+    "builtins.list": _TYPES[Kind.LIST], "builtins.tuple": _TYPES[Kind.TUPLE],
+    "typing.NamedTuple": _TYPES[Kind.TUPLE],
+}  # fmt: skip
+"""Of what else an object is whose class has such a base."""
 
 
 def has_attribute(frame: Frame, node: ir.Expr) -> bool | None:

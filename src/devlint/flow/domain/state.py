@@ -103,10 +103,14 @@ class Object:
 
     def elements(self) -> Value:
         """The join of everything inside."""
-        inside = list(self.items or ()) + list(self.entries.values())
+        return join_held(self.held())
+
+    def held(self) -> list[Value]:
+        """Everything inside that is known, one by one."""
+        inside = [*(self.items or ()), *self.entries.values()]
         if self.items is None and self.element is not NOTHING:
             inside.append(self.element)
-        return join_held(inside)
+        return inside
 
 
 class Heap(dict[Ref, Object]):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Mapping
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.keys import asks_type, stands_in
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Guarded, Symbol, choose, join
+from devlint.flow.domain.mixtures import mix
 from devlint.flow.domain.paths import Path, Ref
 from devlint.flow.domain.state import ANOTHER, MASKED, WAITED, Asked, Object, State
 from devlint.flow.domain.traits import Trait
@@ -222,7 +224,7 @@ def _with_joined_objects(
             joined = _join_bindings(state, ours, theirs, key, free)
         if joined is not None and joined.data is not None:
             found = replace(found, entries={**found.entries, name: joined})
-    return found
+    return _with_joined_element(state, found, a[0], b[0], (key, free), frozenset((ref,)))
 
 
 def _join_module(
@@ -291,12 +293,8 @@ def _join_bindings(
             ref = both(a.data) | both(b.data)
             if ref in around:
                 return a.but(data=ref)
-            found = join_objects(mine, theirs, key, free)
-            empty = mine.is_empty or theirs.is_empty  # it holds nothing that may be elsewhere
-            if found.items is None and found.element.kind in _HELD and not empty:
-                elements = mine.elements(), theirs.elements()
-                element = _join_bindings(state, *elements, key, free, around | {ref})
-                found = replace(found, element=element)
+            found, around = join_objects(mine, theirs, key, free), around | {ref}
+            found = _with_joined_element(state, found, mine, theirs, (key, free), around)
             state.heap[ref] = found
             return a.but(data=ref)
     a, b = in_place_of(b, a), in_place_of(a, b)
@@ -305,7 +303,35 @@ def _join_bindings(
     return join_unlike(a, b, key, free)
 
 
+def _with_joined_element(
+    state: State,
+    found: Object,
+    a: Object,
+    b: Object,
+    keys: tuple[str | None, str | None],
+    around: frozenset[Ref],
+) -> Object:
+    """The joined object; what its elements are is joined, too. One that holds nothing holds nothing
+    that may be elsewhere."""
+    if found.items is not None or found.element.kind not in _HELD or a.is_empty or b.is_empty:
+        return found
+    elements = gathered(state, a.held()), gathered(state, b.held())
+    return replace(found, element=_join_bindings(state, *elements, *keys, around))
+
+
 _HELD = (Kind.MODULE, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.INSTANCE)
+
+
+def gathered(state: State, values: Sequence[Value]) -> Value:
+    """What a container holds of which these are elements, all of them; NOTHING of none."""
+    return reduce(lambda a, b: mix(a, b) or either(state, a, b), values) if values else NOTHING
+
+
+def either(state: State, a: Value, b: Value) -> Value:
+    """One of two things: of containers, what is known of each."""
+    if a.kind is b.kind and a.kind.is_container and a.data != b.data:
+        return _join_bindings(state, a, b, None, None)
+    return join_values(a, b)
 
 
 def united(base: Object, other: Object) -> Object:

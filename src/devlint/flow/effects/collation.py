@@ -71,7 +71,11 @@ def batch_of(
     found = frame.object(made) if made.kind.is_container else None
     if found is None or found.unsure or (made.kind is not Kind.TUPLE and not found.inside[1:]):
         return NOTHING
-    return _put_together(frame, (node,), made, _stacked if collate is None else _given)
+    if collate is None:
+        return _put_together(frame, (node,), made, _stacked)
+    pinned = args.keyword("pin_memory")
+    as_lists = pinned is not None and pinned[1].data is not False
+    return _put_together(frame, (node,), made, _given, as_lists=as_lists)
 
 
 def _run(frame: Frame, node: ir.Call, function: Closure, *given: Value, **named: Value) -> Value:
@@ -86,16 +90,20 @@ def _put_together(
     value: Value,
     leaf: Callable[[Value], Value],
     trait: Trait | None = None,
+    as_lists: bool = True,
 ) -> Value:
-    """A dict or a list of what a loader yields, with its parts; of these, what `leaf` makes."""
+    """What a loader yields, with its parts; of these, what `leaf` makes. What puts samples together
+    by itself and what pins memory make lists of tuples."""
     if value.kind is Kind.UNKNOWN:
         return Value(Kind.BATCH, CPU, origin=Origin.LOADED, trait=trait)
     found = frame.object(value) if value.kind.is_container else None
     if found is None or value.kind is Kind.SET:
         return leaf(value)
-    kind, part = (Kind.DICT, None) if value.kind is Kind.DICT else (Kind.LIST, Trait.UNPACKED)
-    number = count()
-    inside = found.mapped(lambda e: _put_together(frame, (*place, next(number)), e, leaf, part))
+    kind = Kind.LIST if value.kind is Kind.TUPLE and as_lists else value.kind
+    part, number = None if kind is Kind.DICT else Trait.UNPACKED, count()
+    inside = found.mapped(
+        lambda e: _put_together(frame, (*place, next(number)), e, leaf, part, as_lists)
+    )
     return Value(kind, data=frame.allocate((*place, "batch"), inside))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import chain
 
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.value_joins import join_all, join_held
+from devlint.flow.domain.state_joins import gathered
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.effects.use import Overlay
 from devlint.flow.frames.arguments import Arguments, Given
@@ -119,7 +119,7 @@ def _choice(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     these."""
     given = args.positional()
     if len(given) > 1:
-        return join_all([value for _, value in given])
+        return gathered(frame.state, [value for _, value in given])
     return yielded(frame, given[0] if given else None)
 
 
@@ -135,7 +135,7 @@ def _chain(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if all(inside):
         return lazily(frame, node, Object(items=tuple(chain.from_iterable(inside))))
     elements = [unpacking.element_of(frame, each) for each in parts]
-    return lazily(frame, node, Object(element=join_held(elements)))
+    return lazily(frame, node, Object(element=gathered(frame.state, elements)))
 
 
 def _shuffle(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

@@ -25,7 +25,7 @@ from devlint.flow.operations.dimensions import note_length
 from devlint.flow.operations.unpacking import known_items
 from devlint.flow.operations.yielded import part_of_any
 from devlint.model import ir
-from devlint.torchapi.effects import Row
+from devlint.torchapi.effects import Arg, Row
 
 
 def _from_keys(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -131,8 +131,12 @@ _DEEPEST = 9
 
 
 def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    return Value(Kind.DICT, data=frame.allocate(node, of_dict(frame, args, row.data or (0,))))
+
+
+def of_dict(frame: Frame, args: Arguments, source: tuple[Arg, ...] = (0,)) -> Object:
+    """What `dict(pairs, x=x)` holds; `source` is the argument that is a dict, or gives pairs."""
     given = {name: value for name, (_, value) in args.keywords().items()}
-    source = row.data or (0,)
     other = args.value(source)
     found, pairs_of = frame.object(other), _pairs(frame, other)
     whole, element = Object(), NOTHING
@@ -144,8 +148,7 @@ def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         element = part_of_any(other)
     all_seen = args.find(source) is None or (found is not None and found.items == ())
     items = () if all_seen and not args.unpacked else None
-    made = replace(whole.with_entries(given), items=items, element=element)
-    return Value(Kind.DICT, data=frame.allocate(node, made))
+    return replace(whole.with_entries(given), items=items, element=element)
 
 
 def _pairs(frame: Frame, value: Value) -> dict[str, Value] | None:

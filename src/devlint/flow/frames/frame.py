@@ -63,7 +63,7 @@ class Frame:
     cycle: set[ir.Function] = field(default_factory=set)
     """Functions that lead to each other, and to its own, by what was seen since it began."""
     returns: list[tuple[Value, State]] = field(default_factory=list)
-    yielded: list[Value] = field(default_factory=list)
+    yielded: list[tuple[Value, State]] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
     continues: list[State] = field(default_factory=list)
     dropped_devices: list[tuple[ir.Call, str, Value]] = field(default_factory=list)

@@ -23,7 +23,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value, method_of, name_in
 from devlint.flow.modules.constructed import Typed, held
 from devlint.flow.modules.placement import forget_optimizer, held_place, parameter_at, whole_of
-from devlint.flow.operations import graphs
+from devlint.flow.operations import graphs, subscripts
 from devlint.flow.operations.missing import is_missing
 from devlint.flow.operations.objects import dict_of, of_each
 from devlint.flow.operations.own_device import (
@@ -216,6 +216,9 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
             method = of_each(frame, node.value, base, attr)
             if method is not None:
                 return method
+            told = _found_by_its_class(frame, base, node)
+            if told != NOTHING:
+                return told
     if base.kind is Kind.INSTANCE and found is not None and found.source == CONTEXT:
         return Value(Kind.METHOD, data=Bound(base, node.value, f"{CONTEXT}.{attr}"))
     if base.kind is Kind.MODULE:
@@ -272,6 +275,24 @@ def _of_its_class(frame: Frame, base: Value, node: ir.Attribute) -> Value | None
     return bound
 
 
+def _found_by_its_class(frame: Frame, base: Value, node: ir.Attribute) -> Value:
+    """What `__getattr__` gives, which Python asks for what an object hasn't: `self[name]`,
+    `getattr(self.inner, name)`, or `dict.__getitem__`."""
+    info, name = frame.class_of(base), Value(Kind.STRING, data=node.attr)
+    if info is None or node.attr.startswith("__"):
+        return NOTHING
+    method = info.method("__getattr__")
+    if method is None:
+        bound = protocols.in_body(info, "__getattr__")
+        item = ir.Subscript(node.value, ir.Constant(node.attr), node.origin)
+        by_key = bound is not None and bound.data in _BY_KEY
+        return subscripts.subscript(frame, item, base, name) if by_key else NOTHING
+    if any(each.function is method[1] for each in frame.chain()):
+        return NOTHING
+    return protocols.answer(frame, node, base, "__getattr__", name)
+
+
+_BY_KEY = ("builtins.dict.__getitem__", "builtins.dict.get")
 _HAVE_PLACES = frozenset(
     (
         Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.LOADER, Kind.LIST, Kind.TUPLE, Kind.DICT,

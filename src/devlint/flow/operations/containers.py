@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.state_joins import either, gathered
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.value_joins import join_all, join_held, join_values
+from devlint.flow.domain.value_joins import join_all, join_held
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.contents import with_items
@@ -46,10 +47,10 @@ def method(frame: Frame, node: ir.Call, attr: str, base: Value, args: Arguments)
     return NOTHING if handler is None else handler(frame, node, base, found, args)
 
 
-def with_element(found: Object, value: Value) -> Object:
+def with_element(frame: Frame, found: Object, value: Value) -> Object:
     """A container that also holds `value`, nobody knows where."""
-    held = value if found.is_empty else join_held([found.elements(), value])
-    return Object(element=held, source=found.source)
+    held = [] if found.is_empty else found.held() or [NOTHING]
+    return Object(element=gathered(frame.state, [*held, value]), source=found.source)
 
 
 def _adding(position: int) -> _Method:
@@ -58,7 +59,7 @@ def _adding(position: int) -> _Method:
     def add(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
         given = args.find((position,))
         if given is not None:
-            frame.update(base, with_element(found, given[1]))
+            frame.update(base, with_element(frame, found, given[1]))
         return NONE
 
     return add
@@ -67,7 +68,7 @@ def _adding(position: int) -> _Method:
 def _extend(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
     given = args.find((0,))
     if given is not None:
-        frame.update(base, with_element(found, element_of(frame, given[1])))
+        frame.update(base, with_element(frame, found, element_of(frame, given[1])))
     return NONE
 
 
@@ -91,7 +92,7 @@ def _get(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argument
     key = args.value((0,)).data
     if base.kind is Kind.DICT and isinstance(key, str):
         return found.entries.get(key, found.element)
-    return found.elements()
+    return gathered(frame.state, found.held())
 
 
 def _pop(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
@@ -212,9 +213,10 @@ def store_item(frame: Frame, base: Value, index: Value, value: Value) -> None:
     if base.kind in (Kind.DICT, Kind.ENCODING) and isinstance(index.data, str):
         frame.update(base, found.with_entry(index.data, value))
     else:  # what stood there before is gone
-        given = frame.object(value) if index.trait is Trait.SLICE else None
-        value = value if given is None else given.elements()
-        held = value if found.is_empty else join_values(found.elements(), value)
+        several = frame.object(value) if index.trait is Trait.SLICE else None
+        held = value if several is None else gathered(frame.state, several.held())
+        if not found.is_empty:
+            held = either(frame.state, gathered(frame.state, found.held()), held)
         frame.update(base, Object(element=held, source=found.source))
 
 

@@ -8,8 +8,8 @@ from devlint.flow.domain.lattice import Known
 from devlint.flow.domain.mixtures import put_together
 from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.state_joins import gathered
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.value_joins import join_held
 from devlint.flow.domain.values import (
     NOTHING,
     TENSORS,
@@ -153,13 +153,13 @@ def _combined(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Va
         return Value(left.kind, data=frame.allocate(node, repeated))
     if other is None or right.kind is not left.kind:
         other = Object(element=NOTHING)
-    both = [o.elements() for o in (one, other) if o.items != ()]
+    both = [each for o in (one, other) if o.items != () for each in o.held() or [NOTHING]]
     if node.op == "+" and one.items is not None and other.items is not None:
         found = Object(items=one.items + other.items)
     elif left.kind is right.kind is Kind.DICT and other.items is not None:
         found = one.with_entries(other.entries, other.unsure)
     else:
-        together = put_together(both) or join_held(both)
+        together = put_together(both) or gathered(frame.state, both)
         found = Object(element=together if right.kind is left.kind else NOTHING)
     if (
         isinstance(node, ir.Augment)

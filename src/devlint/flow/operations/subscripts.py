@@ -6,8 +6,8 @@ from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN, off_host
 from devlint.flow.domain.paths import Path, identity, path_value
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.state_joins import gathered
 from devlint.flow.domain.traits import ELEMENTS, Fixed, Trait
-from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value, as_loaded, as_tensor
 from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given, each_given
@@ -148,8 +148,8 @@ def _item(frame: Frame, base: Value, kind: Kind, index: Value) -> Value:
     if isinstance(at, int):
         several = each_items(frame, base)
         if there := [items[at] for items in several if -len(items) <= at < len(items)]:
-            return join_all(there)
-    return found.elements()
+            return gathered(frame.state, there)
+    return gathered(frame.state, found.held())
 
 
 def _sliced(found: Object, index: Value) -> Object:

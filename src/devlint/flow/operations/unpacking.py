@@ -9,6 +9,7 @@ from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path, as_device, given_tensor, path_value
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.state_joins import gathered
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value, as_loaded
@@ -49,7 +50,7 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
         return _part(value, "i")
     found = frame.object(value)
     if found is not None and kind.is_container:
-        return found.elements()
+        return gathered(frame.state, found.held())
     return value if value.trait is Trait.MANAGED else NOTHING
 
 
@@ -205,7 +206,7 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
         return parts
     fitting = [items for items in each if len(items) == count and not starred]
     if fitting:  # Python refuses those of another length
-        return [join_all(list(column)) for column in zip(*fitting, strict=True)]
+        return [gathered(frame.state, column) for column in zip(*fitting, strict=True)]
     if value.kind is Kind.BATCH:
         whole = value.but(scalar=None, data=value.batch)
         return [whole.but(trait=_unpacked(value, at)) for at in range(count)]
