@@ -85,6 +85,8 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
         return FOR_SAMPLES
     if any(project.brings((path, *each)) for each in _arguments(fact)):
         return FROM_HOST
+    if any(project.gives_another((path, *each)) for each in _loaders(fact)):
+        return FROM_OUTSIDE
     method = fact.context.running
     if THE_MODULE in places:
         edge = is_edge(method.rpartition(".")[2], fact.context.role)
@@ -120,6 +122,15 @@ def _arguments(fact: Fact) -> Iterator[tuple[str, str]]:
                 yield context.function, operand.node.id
         if owner:
             yield f"{owner}.__init__", name
+
+
+def _loaders(fact: Fact) -> Iterator[tuple[str, str]]:
+    """The parameters that are taken for loaders by what they are called, of which something comes:
+    the function's dotted name and that of the parameter."""
+    for operand in met(fact):
+        for step in operand.steps:
+            if step.sort is Sort.HYPOTHESIS and isinstance(step.node, ir.Parameter):
+                yield fact.context.running, step.node.name
 
 
 def _attributes(fact: Fact) -> Iterator[tuple[str, bool]]:

@@ -10,6 +10,7 @@ from typing import Any
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.values import DEFINED, NOTHING, Value
+from devlint.flow.frames.changed import leave_changed
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
 from devlint.flow.surroundings import Inquiry, Text, Watch
@@ -162,6 +163,7 @@ class Guest(dict[str, Value]):
         frame = Frame(self._world, self.file, state, role=self.file.role, recording=False)
         with self._watch.top_level():
             self._world.run(frame, (self._outline.body[place],))
+        leave_changed(frame)
         for ref in frame.state.heap.written:
             is_own = ref in self.heap or ref not in self._shared
             (self.heap if is_own else self.added)[ref] = frame.state.heap[ref]

@@ -27,6 +27,7 @@ from devlint.flow.effects.ranks import shared
 from devlint.flow.effects.workers import told
 from devlint.flow.facts import Fact, Role
 from devlint.flow.facts.causes import first_of_each
+from devlint.flow.frames.changed import leave_changed
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
@@ -125,6 +126,7 @@ def _run(world: World, text: Text, default: Device) -> Frame:
     top = Frame(world, world.home, state, role=world.home.role, guard=guard_of_file(body))
     world.home.top = top
     statements.run(top, body)
+    leave_changed(top)
     precision.tell(top, 0)
     top.state.alive = True
     if sets_default_for_tests(world.home):

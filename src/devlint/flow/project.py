@@ -45,6 +45,10 @@ class Project(Followed):
         project's files."""
         return self._given(parameter, ()) == {True}
 
+    def gives_another(self, parameter: Parameter) -> bool:
+        """Whether a call of a function gives to a parameter what isn't on the host."""
+        return False in self._given(parameter, ())
+
     def _given(self, parameter: Parameter, below: tuple[Parameter, ...]) -> set[bool]:
         """What all calls give to a parameter, those that hand on what they are given themselves
         included; nothing where nobody calls."""

@@ -45,7 +45,7 @@ REASONS = {
     "first-of-its-cause": "the same cause raises at an earlier line",
     "callers-bring-it-from-the-host": "all calls in the project pass it from the host",
     "for-samples-elsewhere": "another file makes batches or changes samples with it",
-    "placed-from-outside": "another file sets or moves an attribute that it depends on",
+    "placed-from-outside": "another file places what it depends on",
     "program-on-the-host": "only programs that never name a device import the file",
     "passed-elsewhere": "another file names the device where it makes one",
     "chosen-elsewhere": "a related file chooses the device of a process",

@@ -226,8 +226,14 @@ def _sets_up(info: ClassInfo, owner: ClassInfo, method: ir.Function) -> bool:
         return False  # it runs in what calls it
     if any(name in scan.self_calls for each, scan in info.scans() if each.name == "__init__"):
         return False
-    scan = owner.file.scan(method)
-    return bool(scan.self_moves or scan.makes)
+    for each in owner.lineage():
+        if name in each.methods:
+            scan = each.file.scan(each.methods[name])
+            if scan.self_moves or scan.makes:
+                return True
+            if name not in scan.methods:  # as `super().setup()` is
+                return False
+    return False
 
 
 def _where_it_is(value: Value) -> Value:

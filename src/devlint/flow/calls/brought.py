@@ -23,6 +23,7 @@ from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
 from devlint.flow.facts import Role
+from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Taken
 from devlint.flow.frames.contents import contents
 from devlint.flow.frames.files import ClassInfo, Closure
@@ -44,11 +45,15 @@ def note_brought(frame: Frame, node: ir.Call, closure: Closure, taken: list[Take
         return
     earnest = listens and not is_trial(frame)
     for name, argument, value in taken:
+        key = closure.file.path, closure.qualname, name
+        given_here = frame.world.callers.brought.setdefault(key, set())
+        if _yields_as_it_likes(frame, value):
+            given_here.add(False)
+            continue
         inside = [each for each in contents(frame, value) if each is value or each.kind in TENSORS]
         away = (each for each in inside if may_be_accelerator(frame.place(each)))
         value = next(away, inside[0] if inside else value)
-        place, key = frame.place(value), (closure.file.path, closure.qualname, name)
-        given_here = frame.world.callers.brought.setdefault(key, set())
+        place = frame.place(value)
         if _is_tested(frame, value) or (listens and _is_yet_to_go(frame, node, argument, place)):
             given_here.add(True)
         elif earnest and (handed_on := _handed_on(frame, value, place)):
@@ -61,6 +66,14 @@ def note_brought(frame: Frame, node: ir.Call, closure: Closure, taken: list[Take
             given_here.add(True)
         elif earnest and (place == CPU or (place == UNKNOWN and frame.role is Role.DATA)):
             given_here.add(True)  # of what code that makes samples has, nothing needs to be known
+
+
+def _yields_as_it_likes(frame: Frame, value: Value) -> bool:
+    """Whether it is a loader of which nobody knows where it leaves what it yields, or an object
+    with a class that decides so."""
+    if value.kind is Kind.LOADER:
+        return frame.place(value) == UNKNOWN
+    return any(protocols.defines(frame, value, name) for name in ("__iter__", "__next__"))
 
 
 def note_receiver(frame: Frame, closure: Closure, module: Value) -> None:

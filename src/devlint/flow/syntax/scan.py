@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from devlint.flow.syntax.samples import Samples
-from devlint.flow.syntax.seen import Scan
+from devlint.flow.syntax.seen import ANY, Scan
 from devlint.flow.syntax.walk import (
     descendants,
     docstring,
@@ -35,6 +35,10 @@ _CHANGES = frozenset(
      "set_default_device", "set_default_tensor_type", "__init__", "exit", "_exit", "skip",
      "load_state_dict", "register_buffer", "register_parameter", "add_module", "__setattr__",
      "init_process_group")
+)  # fmt: skip
+_CHANGE_WHOLE = frozenset(
+    ("append", "appendleft", "clear", "extend", "insert", "pop", "popleft", "popitem", "remove",
+     "reverse", "sort", "update", "setdefault")
 )  # fmt: skip
 _MAKES_TENSOR = frozenset(("tensor", "from_numpy", "array", "asarray", "FloatTensor", "LongTensor"))
 _EXPORTERS = ("onnx.export", "onnx.dynamo_export", "torch.export.export", "jit.trace")
@@ -130,6 +134,8 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
     elif isinstance(func, ir.Attribute):
         owner = func.value.id if isinstance(func.value, ir.Name) else ""
         found.methods.add(func.attr)
+        if owner and func.attr in _CHANGE_WHOLE:
+            found.changes.add((owner, ANY))
         if self_attribute(func, this):
             found.self_calls.add(func.attr)
             found.registers |= func.attr in ("register_buffer", "register_parameter")
@@ -309,5 +315,12 @@ def _target(found: Scan, target: ir.Expr, this: str) -> None:
         found.assigned[target.id] += 1
     else:
         found.self_stores |= {self_attribute(target, this)} - {""}
+        match target:
+            case ir.Attribute(value=ir.Name(id=name), attr=attr):
+                found.changes.add((name, attr))
+            case ir.Subscript(value=ir.Name(id=name), index=ir.Constant(value=str(key))):
+                found.changes.add((name, key))
+            case ir.Subscript(value=ir.Name(id=name)):
+                found.changes.add((name, ANY))
         if isinstance(target, ir.Subscript):
             found.self_items |= {self_attribute(target.value, this)} - {""}

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, fields
 
 from devlint.model import ir
 
+ANY = ""
+"""Stands for all keys of what is changed where nobody knows which."""
+
 
 @dataclass(slots=True)
 class Scan:
@@ -39,6 +42,9 @@ class Scan:
     """Attributes into which an item is put (`self.table[key] = row`)."""
     self_fills: set[str] = field(default_factory=set)
     """Lists to which something is added (`self.rows.append(row)`)."""
+    changes: set[tuple[str, str]] = field(default_factory=set)
+    """The names of what it changes, with the attribute or the key that it stores into:
+    `config.device = d`, `options["device"] = d`; `ANY` of `stack.pop()`."""
     self_moves: set[str] = field(default_factory=set)
     self_calls: set[str] = field(default_factory=set)
     applied: set[str] = field(default_factory=set)
