@@ -9,7 +9,7 @@ from devlint.flow.conditions.predicates import meaning
 from devlint.flow.domain.keys import Literal
 from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, choose
 from devlint.flow.domain.state import State
-from devlint.flow.domain.state_joins import join_states
+from devlint.flow.domain.state_joins import either, join_states
 from devlint.flow.domain.value_joins import join_values
 from devlint.flow.domain.values import NAMED, Kind, Value
 from devlint.flow.frames.frame import Frame
@@ -58,7 +58,7 @@ def defaulted(frame: Frame, node: ir.Boolean, given: Value, default: Value) -> V
             return given.but(device=_left_out(given.device, default.device, key), data=None)
         if key is not None:
             return join_values(*_in_order(default, given, key))
-    return join_values(given, default)
+    return either(frame.state, given, default)
 
 
 def _left_out(given: Device, default: Device, key: Literal) -> Device:

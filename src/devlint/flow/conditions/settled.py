@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from devlint.flow.conditions import implications
@@ -66,13 +66,16 @@ def undecided(frame: Frame, node: ir.Expr) -> ir.Expr:
 
 
 def _given_flag(frame: Frame, node: ir.Name) -> bool | None:
-    """Whether a parameter or a name of the running function counts as true here. An object that a
-    call has passed does, unless its class may say otherwise."""
+    """Whether a parameter or a name of the running function counts as true here. What a call has
+    passed does: an object, unless its class may say otherwise, and a container that isn't empty."""
     value = _own(frame, node.id)
     if value is None and _is_constant_of_file(frame, node.id):
         return _truth(frame.look_up(node.id))
     if value is not None and frame.site and value.kind is Kind.INSTANCE and frame.object(value):
         return _is_true_object(frame.class_of(value))
+    found = frame.object(value) if value is not None and value.kind.is_container else None
+    if found is not None and frame.site and found.items is not None and not found.unsure:
+        return bool(found.items or found.entries)
     return _truth(value)
 
 
@@ -194,18 +197,38 @@ def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
     """What comes of comparing something that holds a known string with strings."""
     match node:
         case ir.Compare(op="==" | "!=" | "in" | "not in" as op, left=left, right=right):
-            text, several = _held_text(frame, left), isinstance(right, ir.Display)
-            items = right.items if isinstance(right, ir.Display) else (right,)
-            texts = [item.value for item in items if isinstance(item, ir.Constant)]
-            if text is None or len(texts) < len(items) or several is (op in ("==", "!=")):
+            text = _held_text(frame, left)
+            if text is None:
                 return None
-            return (text in texts) is (op in ("==", "in"))
+            if op in ("in", "not in"):
+                texts = _held_texts(frame, right)
+            else:
+                texts = {right.value} if isinstance(right, ir.Constant) else None
+            return None if texts is None else (text in texts) is (op in ("==", "in"))
     return None
 
 
+def _held_texts(frame: Frame, node: ir.Expr) -> Collection[object] | None:
+    """The strings that a tuple or its like holds, or the keys of a dict, where all are known."""
+    if isinstance(node, ir.Display):
+        constants = [each.value for each in node.items if isinstance(each, ir.Constant)]
+        return constants if len(constants) == len(node.items) else None
+    value = frame.ask(node) if is_named(node) else NOTHING
+    found = frame.object(value) if value.kind.is_container and not value.trait else None
+    if found is None or found.items is None or found.unsure:
+        return None
+    if value.kind is Kind.DICT:
+        return found.entries if not found.items else None
+    texts = [each.data for each in found.items if each.kind is Kind.STRING]
+    return texts if len(texts) == len(found.items) and None not in texts else None
+
+
 def _held_text(frame: Frame, node: ir.Expr) -> str | None:
-    """The string that a name holds, or an object that was given it once and for all."""
+    """The string that stands there, that a name holds, or an object that was given it once and for
+    all."""
     value: Value | None = None
+    if isinstance(node, ir.Constant):
+        return node.value if isinstance(node.value, str) else None
     if isinstance(node, ir.Name):
         value = frame.look_up(node.id)
     elif isinstance(node, ir.Attribute):

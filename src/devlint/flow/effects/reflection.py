@@ -17,7 +17,8 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import library_value, member
 from devlint.flow.modules.placement import add_part
-from devlint.flow.operations.objects import dict_of, method_named
+from devlint.flow.operations.missing import leaves_default
+from devlint.flow.operations.objects import dict_of, method_named, of_each
 from devlint.flow.operations.stores import replacing
 from devlint.model import ir
 from devlint.torchapi.effects import Row
@@ -45,6 +46,11 @@ def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
     method = method_named(frame, given[0], whole, text)
     if method is not None:
         return Value(Kind.METHOD, data=method)
+    if whole.kind is Kind.INSTANCE and (several := of_each(frame, given[0], whole, text)):
+        return several
+    other = args.find((2, "default"))
+    if other is not None and leaves_default(frame, whole, text):
+        return other[1]
     return Value(Kind.DTYPE, trait=Trait.ANNOTATED) if text == "dtype" else NOTHING
 
 

@@ -91,7 +91,10 @@ def _update(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argum
 def _get(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
     key = args.value((0,)).data
     if base.kind is Kind.DICT and isinstance(key, str):
-        return found.entries.get(key, found.element)
+        if key in found.entries or found.items != ():
+            return found.entries.get(key, found.element)
+        default = args.find((1,))  # for all keys are known
+        return NONE if default is None else default[1]
     return gathered(frame.state, found.held())
 
 

@@ -41,6 +41,31 @@ def is_missing(frame: Frame, base: Value, attr: str) -> bool:
     return not project.may_give(info.file.path, info.node.name, attr)
 
 
+def leaves_default(frame: Frame, base: Value, attr: str) -> bool:
+    """Whether `getattr(base, attr, default)` gives the default, since nobody has stored anything
+    under that name: nothing of its class, of the project, or of what has run."""
+    found, info, project = frame.object(base), frame.class_of(base), frame.world.project
+    if found is None or attr in found.entries or base.trait is not None:
+        return False
+    if info is None:
+        return found.source == "types.SimpleNamespace"
+    plain = _PLAIN.issuperset(info.library_bases()) and not info.is_open
+    if project is None or not plain or any(map(info.defines, _DYNAMIC[:2])):
+        return False
+    files = {frame.file, *(each.file for each in info.lineage())}
+    if info.defines(attr) or info.binds(attr) or any(each.once(_sets_any, each) for each in files):
+        return False
+    return not project.may_bind(info.file.path, attr)
+
+
+def _sets_any(file: File) -> bool:
+    """Whether a file stores into objects under names that are made up."""
+    return any(isinstance(each, ir.Name) and each.id in _SETS for each in nodes_of(file.body))
+
+
+_SETS = ("setattr", "vars", "exec")
+
+
 def _is_reported(name: str) -> bool:
     """Whether rules tell of a name or an attribute that nothing binds: it is taken to be fixed."""
     return bool(means("about-devices", name, "variable"))

@@ -90,9 +90,13 @@ def _is_name(frame: Frame, value: Value) -> bool:
 
 
 def _of_iterator(frame: Frame, value: Value, node: ir.Node | None) -> Value:
-    """What `__iter__` of an object gives, or `__next__` where that is the object itself."""
+    """What `__iter__` of an object gives, or `__next__` where that is the object itself; without
+    one, what it has under each index."""
     if not isinstance(node, ir.Expr):
         return NOTHING
+    info = frame.class_of(value)
+    if info is not None and not info.defines("__iter__"):
+        return protocols.answer(frame, node, value, "__getitem__", Value(Kind.NUMBER))
     iterator = protocols.answer(frame, node, value, "__iter__")
     if iterator.kind is Kind.INSTANCE:
         return protocols.answer(frame, node, iterator, "__next__")
