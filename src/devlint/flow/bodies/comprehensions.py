@@ -39,7 +39,7 @@ def display(frame: Frame, node: ir.Display) -> Value:
             values.append(frame.evaluate(item))
     if spread:
         parts = values + spread
-        found = Object(element=put_together(parts) or gathered(frame.state, parts))
+        found = Object(element=put_together(parts) or containers.element_of_all(frame, parts))
     else:
         found = Object(items=tuple(values))
     return Value(_KINDS[node.kind], data=frame.allocate(node, found))

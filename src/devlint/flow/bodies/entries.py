@@ -80,6 +80,7 @@ def entry_of(frame: Frame, call: Call) -> Entry | None:
     seen = [reading.value(value) for value in positional]
     named = tuple((name, reading.value(value)) for name, value in call.keywords.items())
     around = tuple((name, reading.whole(value)) for name, value in _seen(frame, closure))
+    paths = tuple((path, reading.whole(value)) for path, value in call.paths(frame).items())
     if len(reading.refs) > _MOST_OBJECTS:
         return None
     reading.look(closure.owner)
@@ -91,7 +92,9 @@ def entry_of(frame: Frame, call: Call) -> Entry | None:
         frozenset(call.known(frame).items()), call.hidden(frame),
         made, call.is_apart, _TELLING & {each.name for each in frame.chain()},
     )  # fmt: skip
-    form = Form(closure.node, closure.file, closure.owner, tuple(seen), named, around, context)
+    form = Form(
+        closure.node, closure.file, closure.owner, tuple(seen), named, around, paths, context
+    )
     return Entry(
         form, reading.constants, reading.refs, reading.traces, (*frame.site, call.node),
         is_heard=frame.recording and not frame.expecting, is_own=is_own or reading.is_own,

@@ -53,6 +53,15 @@ class Call:
         unseen = self._unseen(frame)
         return {key: holds for key, holds in known.items() if unseen.isdisjoint(roots(key))}
 
+    def paths(self, frame: Frame) -> dict[str, Value]:
+        """What was stored in objects of which only the identity is known, and which it gives."""
+        if not frame.state.paths or self.is_apart:
+            return {}
+        given = (each.data for each in (*self.positional, *self.keywords.values()))
+        whole = tuple(f"{each.text}." for each in given if isinstance(each, Path))
+        held = frame.state.paths.items()
+        return {path: value for path, value in held if path.startswith(whole)}
+
     def hidden(self, frame: Frame) -> frozenset[str]:
         """The conditions that are settled where it is, and are about something else in it."""
         closure = self.closure

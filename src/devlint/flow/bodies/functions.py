@@ -79,10 +79,12 @@ def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
     state = State({}, Heap(frame.state.heap), call.known(frame), frame.state.default)
     state.copies, state.busy = frame.state.copies, frame.state.busy
     if frame.state.paths and not is_apart:
+        brought = call.paths(frame)
         state.paths = {
             path: held
             for path, held in frame.state.paths.items()
-            if (is_part or is_local(path)) and Path(path).root not in call.others
+            if path in brought
+            or ((is_part or is_local(path)) and Path(path).root not in call.others)
         }
     if is_part and frame.tells:
         frame.world.followed.add(closure.node)

@@ -18,6 +18,7 @@ from devlint.flow.facts import Move
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Bound, ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import library_value
 from devlint.flow.modules.holdings import base_of_torch, inherit
 from devlint.flow.operations import arrivals, containers
 from devlint.model import ir
@@ -48,6 +49,10 @@ def call_super(
         method = parent.reached(func.attr)
         if method is not None:
             return call_function(frame, node, method, args, base.but(trait=Trait.SELF))
+    if func.attr == "__setattr__" and base.kind is Kind.INSTANCE:
+        this = ir.Argument(func.value), base.but(trait=Trait.SELF)
+        plain = library_value("builtins.object.__setattr__")
+        return frame.world.call(frame, node, func, plain, Arguments((this, *args.all)))
     forward = func.attr in ("forward", "__call__")
     own = frame.class_of(base) if func.attr == "__call__" else None
     if own is not None and (method := own.reached("forward")) is not None:

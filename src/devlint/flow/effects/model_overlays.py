@@ -173,7 +173,7 @@ def _module(use: Use) -> Value:
     """It is on the default device, or where its arguments put it."""
     frame, row = use.frame, use.row
     device = device_argument(use)
-    inside, known = _children(frame, use.args)
+    inside, known = _children(frame, row, use.args)
     weights = [use.args.find(parameter) for parameter in row.weights]
     tensors = [given[1] for given in weights if given is not None and given[1].kind in TENSORS]
     holds = [row.parameters if given is None else given[1].data is not False for given in weights]
@@ -189,10 +189,11 @@ def _module(use: Use) -> Value:
     sort = Sort.MODULE if device == CPU else Sort.MODULE_NAMED
     told = Step(sort, use.node, device=device)
     contains = row.name.rpartition(".")[2] in _CONTAINERS
-    known = known and bool(contains or use.args.all)
+    modules = all(each.kind is Kind.MODULE for each in inside)
+    known = known and (contains or (modules and bool(use.args.all)))
     held = [frame.object(each) for each in inside if known]
     unseen = contains and not held
-    alike = not known and [each.kind for each in inside] == [Kind.MODULE]
+    alike = not known and modules and len(inside) == 1
     empty = all(each is not None and each.stateless for each in held)
     found = Object(
         device=device, source=row.name, trace=told, items=tuple(inside) if known else None,
@@ -203,7 +204,7 @@ def _module(use: Use) -> Value:
     return Value(Kind.MODULE, data=frame.allocate(use.node, found))
 
 
-def _children(frame: Frame, args: Arguments) -> tuple[list[Value], bool]:
+def _children(frame: Frame, row: Row, args: Arguments) -> tuple[list[Value], bool]:
     """The modules given to `nn.Sequential(...)`, by `OrderedDict(...)` too, or to
     `nn.ModuleList([...])`, and whether all of them are known one by one; one for what `*layers`
     gives."""
@@ -214,9 +215,10 @@ def _children(frame: Frame, args: Arguments) -> tuple[list[Value], bool]:
             listed = False
             inside.append(element_of(frame, value))
         elif argument.keyword is None:
-            listed &= not value.kind.is_container or (found is not None and found.items is not None)
+            alone = value.kind is Kind.MODULE or row.name.endswith("Sequential")
+            listed &= alone if found is None else found.items is not None
             inside += [each for _, each in flatten(frame, argument.value, value)]
-    return inside, listed and all(value.kind is Kind.MODULE for value in inside)
+    return inside, listed
 
 
 def _device_of_children(

@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from devlint.flow.conditions.fallbacks import default_of
+from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
+from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects.use import Overlay
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.fields import declared
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import library_value, member
+from devlint.flow.frames.protocols import stores_itself
 from devlint.flow.modules.placement import add_part
 from devlint.flow.operations.missing import leaves_default
 from devlint.flow.operations.objects import dict_of, method_named, of_each
@@ -60,15 +62,24 @@ def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
     found = None if target is None else frame.object(target[1])
     if found is not None and target is not None and name is not None and value is not None:
         if isinstance(text := name[1].data, str):
+            by_class = row.name == "builtins.setattr"
+            if by_class and stores_itself(frame, node, target[1], text, value[1]):
+                return NONE
             before = found.entries.get(text, NOTHING)
             stored = replacing(frame, node, before, value[1])
             frame.update(target[1], found.with_entry(text, stored))
         elif target[1].kind is Kind.MODULE and value[1].kind is Kind.MODULE:
             add_part(frame, target[1], value[1])
         elif target[1].kind is Kind.INSTANCE:
-            any_of_them = dict.fromkeys(found.entries, NOTHING)
+            any_of_them = {name: _or_another(held) for name, held in found.entries.items()}
             frame.update(target[1], replace(found, entries=any_of_them))
     return NONE
+
+
+def _or_another(held: Value) -> Value:
+    """What an object has under a name, or what was stored there: of tensors most likely another
+    one."""
+    return held.but(device=UNKNOWN, trace=None) if held.kind in TENSORS else NOTHING
 
 
 def _field(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

@@ -18,6 +18,16 @@ def answer(frame: Frame, node: ir.Expr, value: Value, name: str, *given: Value) 
     return frame.world.invoke(frame, node, method, [value, *given], {})
 
 
+def stores_itself(frame: Frame, node: ir.Expr, value: Value, name: str, stored: Value) -> bool:
+    """Whether the class of an object has a `__setattr__`, which runs then, unless it is running."""
+    info = frame.class_of(value) if value.kind is Kind.INSTANCE else None
+    method = None if info is None else info.method("__setattr__")
+    if method is None or any(each.function is method[1] for each in frame.chain()):
+        return False
+    answer(frame, node, value, "__setattr__", Value(Kind.STRING, data=name), stored)
+    return True
+
+
 def in_body(info: ClassInfo, name: str) -> Value | None:
     """What the body of a class, or of a base in sight, binds to a name."""
     return next((each.env[name] for each in info.lineage() if name in each.env), None)

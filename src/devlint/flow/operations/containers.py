@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import either, gathered
 from devlint.flow.domain.traits import Trait
@@ -13,6 +14,7 @@ from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.contents import with_items
 from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.placement import place_module
 from devlint.flow.operations.unpacking import element_of, known_items
 from devlint.model import ir
 
@@ -50,7 +52,18 @@ def method(frame: Frame, node: ir.Call, attr: str, base: Value, args: Arguments)
 def with_element(frame: Frame, found: Object, value: Value) -> Object:
     """A container that also holds `value`, nobody knows where."""
     held = [] if found.is_empty else found.held() or [NOTHING]
-    return Object(element=gathered(frame.state, [*held, value]), source=found.source)
+    return Object(element=element_of_all(frame, [*held, value]), source=found.source)
+
+
+def element_of_all(frame: Frame, values: Sequence[Value]) -> Value:
+    """What stands for each of several things in a container. A module among what isn't known is
+    found there by whoever moves all of them: nobody knows where it is then."""
+    element = gathered(frame.state, values)
+    if element.kind is Kind.UNKNOWN:
+        for each in values:
+            if each.kind is Kind.MODULE:
+                place_module(frame, each, UNKNOWN)
+    return element
 
 
 def _adding(position: int) -> _Method:
@@ -213,7 +226,9 @@ def store_item(frame: Frame, base: Value, index: Value, value: Value) -> None:
     found = frame.object(base)
     if found is None:
         return
-    if base.kind in (Kind.DICT, Kind.ENCODING) and isinstance(index.data, str):
+    if base.kind is Kind.MODULE:
+        extend_module(frame, base, value)
+    elif base.kind in (Kind.DICT, Kind.ENCODING) and isinstance(index.data, str):
         frame.update(base, found.with_entry(index.data, value))
     else:  # what stood there before is gone
         several = frame.object(value) if index.trait is Trait.SLICE else None
@@ -232,8 +247,10 @@ def extend_module(frame: Frame, module: Value, added: Value) -> None:
     inner = frame.object(added)
     if inner is not None and added.kind.is_container:
         added = inner.elements()
-    if added.kind is not Kind.MODULE:
-        frame.update(module, replace(found, items=None, element=NOTHING))
+    if added.kind is not Kind.MODULE:  # what it has by now is in it still
+        items = (*found.items, NOTHING) if found.items is not None and inner is None else None
+        element = NOTHING if items is not None else found.elements()
+        frame.update(module, replace(found, items=items, element=element))
         return
     device = found.device if found.items else frame.place(added)
     if found.items is not None and one:

@@ -54,6 +54,8 @@ def store(
         owner, function = setter
         frame.world.invoke(frame, node, owner.closure_of(function), [base, value], {})
         return
+    if protocols.stores_itself(frame, node, base, node.attr, value):
+        return
     kept = None if info is None else protocols.in_body(info, node.attr)
     if kept is not None and protocols.defines(frame, kept, "__set__"):
         protocols.answer(frame, node, kept, "__set__", base, value)

@@ -82,9 +82,12 @@ def are_one_by_one(frame: Frame, items: tuple[Value, ...]) -> bool:
 
 
 def _is_name(frame: Frame, value: Value) -> bool:
-    """Whether it is a text that is known, or begins with one, as what `items()` gives does."""
-    found = frame.object(value) if value.kind is Kind.TUPLE else None
-    if found is not None and found.items:
+    """Whether it is a text that is known, or begins with one, as what `items()` gives does, or has
+    one for its name, as what `dataclasses.fields()` gives."""
+    found = frame.object(value) if value.kind in (Kind.TUPLE, Kind.INSTANCE) else None
+    if found is not None and found.source == "dataclasses.fields":
+        value = found.entries["name"]
+    elif found is not None and found.items:
         value = found.items[0]
     return value.kind is Kind.STRING and isinstance(value.data, str)
 
