@@ -9,6 +9,7 @@ from dataclasses import replace
 from devlint.flow.conditions import narrow
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.mixtures import put_together
+from devlint.flow.domain.paths import Turn
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import gathered, join_objects
 from devlint.flow.domain.traits import Trait
@@ -82,7 +83,12 @@ def comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     items = unpacking.known_items(frame, source)
     known = unpacking.are_one_by_one(frame, items)
     each = items if known else (unpacking.element_of(frame, source),)
-    made = _made(frame, node, [_of_item(frame, node, source, item) for item in each], known)
+    parts, turns = list[tuple[Value, Value]](), frame.turns
+    for number, item in enumerate(each):
+        frame.turns = (*turns, Turn(node, number))
+        parts.append(_of_item(frame, node, source, item))
+    frame.turns = turns
+    made = _made(frame, node, parts, known)
     inside, frame.state = frame.state, outside
     frame.state.copies, frame.state.busy = inside.copies, inside.busy
     for ref in inside.heap.written:

@@ -96,7 +96,7 @@ def entry_of(frame: Frame, call: Call) -> Entry | None:
         closure.node, closure.file, closure.owner, tuple(seen), named, around, paths, context
     )
     return Entry(
-        form, reading.constants, reading.refs, reading.traces, (*frame.site, call.node),
+        form, reading.constants, reading.refs, reading.traces, (*frame.here, call.node),
         is_heard=frame.recording and not frame.expecting, is_own=is_own or reading.is_own,
         depth=min(frame.depth, FAR),
     )  # fmt: skip

@@ -92,7 +92,7 @@ def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
         frame.world, closure.file, state, closure.node,
         frame.qualname if is_part else closure.qualname, call.role, closure.owner,
         closure.around, guard=frame.guard,
-        recording=frame.recording and not is_apart, caller=frame, site=(*frame.site, node),
+        recording=frame.recording and not is_apart, caller=frame, site=(*frame.here, node),
         is_apart=is_apart, is_alone=is_part,
         depth=frame.depth + (not is_part),
     )  # fmt: skip

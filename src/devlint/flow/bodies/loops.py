@@ -7,7 +7,7 @@ from functools import partial, reduce
 
 from devlint.flow.conditions import narrow, questions
 from devlint.flow.domain.keys import CUDA_AVAILABLE
-from devlint.flow.domain.paths import Ref
+from devlint.flow.domain.paths import Ref, Turn
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.state_joins import join_states, widened
 from devlint.flow.domain.traits import Trait
@@ -72,14 +72,15 @@ def _parts(frame: Frame, element: Value) -> dict[Ref, Object]:
 
 def _run_each(frame: Frame, node: ir.For, items: Sequence[Value]) -> None:
     """Run a body for each of the items that are known, one after the other."""
-    state, exits = frame.state, list[State]()
-    for item in items:
+    state, exits, turns = frame.state, list[State](), frame.turns
+    for number, item in enumerate(items):
+        frame.turns = (*turns, Turn(node, number))
         enter = partial(frame.world.store, frame, node.target, item)
         state, left = _round(frame, enter, node, state)
         exits += left
         if not state.alive:
             break
-    frame.state = state
+    frame.state, frame.turns = state, turns
     frame.run(node.orelse)
     frame.state = reduce(join_states, exits, frame.state)
 

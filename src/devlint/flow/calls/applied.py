@@ -117,7 +117,7 @@ def reduced(frame: Frame, node: ir.Call, args: Arguments) -> Value:
 def _told_apart(frame: Frame, node: ir.Call, value: Value, at: int) -> Value:
     """What a library's function has made at this node, where the next call makes something else,
     and so does `map` itself."""
-    found = frame.object(value) if value.data == (node, frame.site) else None
+    found = frame.object(value) if value.data == (node, frame.here) else None
     if found is None:
         return value
     return value.but(data=frame.allocate((node, at), found))

@@ -56,9 +56,13 @@ def _asked(frame: Frame, node: ir.Expr) -> tuple[ir.Expr | None, tuple[ir.Expr |
 
 def _types_of(frame: Frame, value: Value) -> tuple[Set[str | ClassInfo], bool]:
     """The types in sight, and the names of others, that a value is of; whether these are all."""
+    if value.kind is Kind.NUMBER:
+        return {f"builtins.{type(value.data).__name__}"}, isinstance(value.data, (int, float))
     info = frame.class_of(value) if value.kind is Kind.INSTANCE else None
     if info is None:
-        return _TYPES[value.kind], value.kind is not Kind.INSTANCE
+        return _TYPES[
+            value.kind
+        ], value.kind is not Kind.INSTANCE and value.trait is not Trait.EITHER_CHOICE
     bases = {*info.library_bases()}
     known = bases & _BASES.keys()
     is_all = bases == known and not info.is_open and value.trait is not Trait.SELF
@@ -104,11 +108,13 @@ _TYPES: Mapping[Kind, frozenset[str]] = {
     Kind.LIST: frozenset(("builtins.list", "Sequence", "MutableSequence")),
     Kind.TUPLE: frozenset(("builtins.tuple", "Sequence")),
     Kind.DICT: frozenset(("builtins.dict", "Mapping", "MutableMapping")),
-    Kind.INSTANCE: frozenset(),
+    Kind.INSTANCE: frozenset(), Kind.NONE: frozenset(), Kind.NUMBER: frozenset(),
+    Kind.STRING: frozenset(("builtins.str", "Sequence")),
+    Kind.BOOL: frozenset(("builtins.bool", "builtins.int")),
 }  # fmt: skip
 _KNOWN = frozenset(
-    ("builtins.set", "builtins.str", "builtins.bytes", "builtins.int", "builtins.float",
-     "builtins.bool", "PIL.Image.Image", "pathlib.Path")
+    ("builtins.set", "builtins.bytes", "builtins.int", "builtins.float",
+     "PIL.Image.Image", "pathlib.Path")
 ).union(*_TYPES.values())  # fmt: skip
 """These types, and others of which nothing is that is of one of these."""
 _ABSTRACT = ("collections.abc", "typing", "collections")

@@ -19,6 +19,16 @@ Ref = Hashable
 
 
 @dataclass(frozen=True, slots=True)
+class Turn(ir.Node):
+    """The run of a loop's body for one of its items, which are known: what it makes is another
+    object for each."""
+
+    loop: ir.Node
+    number: int
+    origin: object = None
+
+
+@dataclass(frozen=True, slots=True)
 class Path:
     """The identity of a value that isn't known: a parameter, `args.device`, `cfg["device"]`.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint.flow.domain.keys import LOCAL, asks_for_accelerator, is_local
 from devlint.flow.domain.lattice import conditions, only_host, symbols
+from devlint.flow.domain.paths import Turn
 from devlint.flow.facts import (
     AttributeRead,
     Device,
@@ -45,7 +46,7 @@ def at_call_site(frame: Frame, fact: Fact) -> Elsewhere | None:
     seen = _seen_by(caller, fact)
     if seen is None or _on_purpose(frame, seen) or _is_its_own(seen) or _is_asked(frame, seen):
         return None
-    call = frame.site[len(caller.site)]
+    call = next(each for each in frame.site[len(caller.site) :] if not isinstance(each, Turn))
     here = at_call(frame, caller, call, seen) if isinstance(call, ir.Call) else None
     return Elsewhere(call, caller.context(), seen, frame.qualname, here)
 

@@ -11,7 +11,7 @@ from devlint.flow.domain.lattice import (
     UNKNOWN,
     Device,
 )
-from devlint.flow.domain.paths import Ref, path_value
+from devlint.flow.domain.paths import Ref, Turn, path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.values import DEFINED, Kind, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
@@ -48,6 +48,7 @@ class Frame:
     """The function is a method of a base: its class is told of its single lines."""
     caller: Frame | None = None
     site: tuple[ir.Node, ...] = ()
+    turns: tuple[Turn, ...] = ()
     depth: int = 0
     """How many calls have led here, but for those of parts."""
     is_apart: bool = False
@@ -154,8 +155,7 @@ class Frame:
 
     def context(self, *by: str) -> Context:
         """What stands around a fact, and the rows of policy by which it is one."""
-        known = self.state.known
-        guard = self.guard
+        known, guard = self.state.known, self.guard
         if known.get(CUDA_AVAILABLE):
             guard = Guard.PROVEN
         elif known.get(ACCELERATOR_CHOSEN) and guard is Guard.NONE:
@@ -164,10 +164,8 @@ class Frame:
         owner = self.owner if self.role is Role.MODULE else None
         stateless = owner is not None and owner.is_stateless()
         running = self.outermost
-        row, method = 0, running.owner and running.function
-        if method:
-            row = first_row(method)
-        name = running.qualname
+        method, name = running.owner and running.function, running.qualname
+        row = first_row(method) if method else 0
         return Context(self.qualname, self.role, guard, receiver, stateless, by, name, row)
 
     def record(self, fact: Fact) -> None:
@@ -183,12 +181,10 @@ class Frame:
             self.withhold(fact, "expected-error")
             return
         told = at_call_site(self, fact) if self.is_guest else fact
-        if told is None:
-            return
-        if hangs_on_finding(told):
+        if told is not None and hangs_on_finding(told):
             self.withhold(told, "condition-of-another-file")
-            return
-        self.world.facts.append(told)
+        elif told is not None:
+            self.world.facts.append(told)
 
     def withhold(self, fact: Fact, by: str) -> None:
         """Nothing is reported of a fact: this tells whoever asks why."""
@@ -225,9 +221,14 @@ class Frame:
     def allocate(self, made_by: Hashable, found: Object) -> Ref:
         """A reference to an object made in this call: at a node, or as a part of what is made there
         (`(node, "pair")`)."""
-        ref = (made_by, self.site)
+        ref = (made_by, self.here)
         self.state.heap[ref] = found
         return ref
+
+    @property
+    def here(self) -> tuple[ir.Node, ...]:
+        """The calls that have led here, and the turns of loops."""
+        return (*self.site, *self.turns)
 
     def object(self, value: Value) -> Object | None:
         """The object that a value refers to, if it refers to one."""
