@@ -766,3 +766,47 @@ def test_what_an_autograd_function_keeps_is_of_no_module(tmp_path: Path) -> None
     """
     files = {"net.py": CACHE, "ops.py": function}
     assert lint(tmp_path, "net.py", files) == ["DEV401:8"]
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("DataLoader(rows)", ["DEV201:9"]),
+        ("Windows(rows, device)", []),
+        ("DataLoader(rows, collate_fn=lambda each: torch.stack(each).to(device))", []),
+    ],
+)
+def test_a_loader_of_a_class_that_another_file_gives(
+    tmp_path: Path, given: str, found: list[str]
+) -> None:
+    """What is called a loader is one unless a call gives something that yields as it likes."""
+    files = {
+        "fit.py": """
+            import torch
+
+            class Forecaster:
+                def __init__(self, model, device):
+                    self.model = model.to(device)
+
+                def predict(self, loader):
+                    return [self.model(past) for past in loader]
+        """,
+        "main.py": f"""
+            import torch
+            from torch.utils.data import DataLoader
+            from fit import Forecaster
+
+            class Windows:
+                def __init__(self, rows, device):
+                    self.rows, self.device = rows, device
+
+                def __iter__(self):
+                    for row in self.rows:
+                        yield row.to(self.device)
+
+            def main(rows):
+                device = torch.device("cuda")
+                return Forecaster(torch.nn.Linear(2, 2), device).predict({given})
+        """,
+    }
+    assert lint(tmp_path, "fit.py", files) == found

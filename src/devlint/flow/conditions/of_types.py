@@ -133,7 +133,8 @@ _BASES: Mapping[str, frozenset[str]] = {
 
 
 def has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
-    """What `hasattr(x, "name")` gives for a tensor or a module that a call has passed. False for
+    """What `hasattr(x, "name")` gives for what a call has passed: a tensor, a module, or something
+    of Python. False for
     `hasattr(self, "name")` where the constructor hasn't stored it on any path, and nothing else can
     have."""
     this, name = asked_attribute(frame, node) or (None, "")
@@ -142,6 +143,8 @@ def has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
         return None
     if frame.site and value.trait is None and value.kind in (Kind.TENSOR, Kind.MODULE):
         return _of_torch(value, name)
+    if frame.site and value.trait is None and value.kind in _PYTHON:
+        return hasattr(_PYTHON[value.kind], name)
     found = frame.object(value) if value.trait is Trait.SELF else None
     if found is None or not isinstance(found.source, ClassInfo) or name in found.entries:
         return None
@@ -162,6 +165,10 @@ def _of_torch(value: Value, name: str) -> bool | None:
     return True if name in _OF_TENSORS else False if name in _OF_MODULES else None
 
 
+_PYTHON: Mapping[Kind, type] = {
+    Kind.LIST: list, Kind.TUPLE: tuple, Kind.SET: set, Kind.DICT: dict, Kind.STRING: str,
+    Kind.NUMBER: int, Kind.BOOL: bool, Kind.NONE: type(None),
+}  # fmt: skip
 _OF_MODULES = ("parameters", "named_parameters", "buffers", "children", "modules", "state_dict")
 _OF_TENSORS = ("device", "is_cuda", "cuda", "cpu", "to", "shape", "dtype", "size", "dim")
 

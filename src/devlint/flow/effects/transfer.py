@@ -213,9 +213,11 @@ def _register(use: Use) -> Value:
     spelled = isinstance(name[1].data, str)
     if found is not None and (spelled or kept.kind is Kind.MODULE):
         holds = kept.kind is Kind.MODULE or kept.kind.is_container  # the list of a metric's state
-        trait = kept.trait if holds else Trait.BUFFER
+        if not holds:
+            kept = kept.but(kind=Kind.TENSOR, data=None) if kept.kind in TENSORS else kept
+            kept = kept.but(trait=Trait.BUFFER)
         entry = str(name[1].data) if spelled else ir.render(name[0])
-        use.frame.update(receiver[1], found.with_entry(entry, kept.but(trait=trait)))
+        use.frame.update(receiver[1], found.with_entry(entry, kept))
         if kept.kind is Kind.MODULE and found.items is not None:  # of a `Sequential`
             extend_module(use.frame, receiver[1], kept)
     return plain(use.row)

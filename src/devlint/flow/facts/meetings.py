@@ -121,6 +121,8 @@ def changed(fact: Fact, change: Callable[[Operand], Operand]) -> Fact:
         case ModuleCall():
             inputs = tuple(map(change, fact.inputs))
             return replace(fact, module=change(fact.module), inputs=inputs)
+        case StrayPart():
+            return replace(fact, module=change(fact.module), part=change(fact.part))
         case HostRead() | AttributeRead():
             return replace(fact, receiver=change(fact.receiver))
         case Draw(generator=Operand() as generator):
