@@ -60,9 +60,8 @@ def _types_of(frame: Frame, value: Value) -> tuple[Set[str | ClassInfo], bool]:
         return {f"builtins.{type(value.data).__name__}"}, isinstance(value.data, (int, float))
     info = frame.class_of(value) if value.kind is Kind.INSTANCE else None
     if info is None:
-        return _TYPES[
-            value.kind
-        ], value.kind is not Kind.INSTANCE and value.trait is not Trait.EITHER_CHOICE
+        is_all = value.kind is not Kind.INSTANCE and value.trait is not Trait.EITHER_CHOICE
+        return _TYPES[value.kind], is_all
     bases = {*info.library_bases()}
     known = bases & _BASES.keys()
     is_all = bases == known and not info.is_open and value.trait is not Trait.SELF
@@ -133,10 +132,9 @@ _BASES: Mapping[str, frozenset[str]] = {
 
 
 def has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
-    """What `hasattr(x, "name")` gives for what a call has passed: a tensor, a module, or something
-    of Python. False for
-    `hasattr(self, "name")` where the constructor hasn't stored it on any path, and nothing else can
-    have."""
+    """What `hasattr(x, "name")` gives for what a call has passed: a tensor, a module, or what is of
+    Python. False for `hasattr(self, "name")` where the constructor hasn't stored it on any path,
+    and nothing else can have."""
     this, name = asked_attribute(frame, node) or (None, "")
     value = frame.look_up(this.id) if isinstance(this, ir.Name) else None
     if value is None:
@@ -167,8 +165,9 @@ def _of_torch(value: Value, name: str) -> bool | None:
 
 _PYTHON: Mapping[Kind, type] = {
     Kind.LIST: list, Kind.TUPLE: tuple, Kind.SET: set, Kind.DICT: dict, Kind.STRING: str,
-    Kind.NUMBER: int, Kind.BOOL: bool, Kind.NONE: type(None),
+    Kind.NONE: type(None),
 }  # fmt: skip
+"""What is of no other type; a number may be one of numpy's."""
 _OF_MODULES = ("parameters", "named_parameters", "buffers", "children", "modules", "state_dict")
 _OF_TENSORS = ("device", "is_cuda", "cuda", "cpu", "to", "shape", "dtype", "size", "dim")
 
