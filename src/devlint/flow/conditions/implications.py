@@ -22,6 +22,7 @@ from devlint.flow.domain.keys import (
     Settled,
     all_of,
     is_about_devices,
+    is_local,
 )
 from devlint.flow.domain.paths import Path, asks_attribute, identity
 from devlint.flow.domain.traits import Trait
@@ -31,7 +32,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import asked_attribute, condition, dotted, dotted_types, stored
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.trees import is_named, terms
+from devlint.model.trees import dotted_name, is_named, root_name, terms
 
 _DEVICE_NAMES = ("cpu", "cuda", "mps", "xpu", "npu")
 
@@ -162,7 +163,11 @@ def key_of(frame: Frame, node: ir.Expr) -> Literal | None:
                 return absent + IS_NONE, op == "is"
         case ir.Compare(op=">", left=left, right=ir.Constant(value=0)) if _is_truth(frame, left):
             return key_of(frame, left)
-    key = frame.file.once(_words, node, frame)
+    known = {} if frame.caller is None else _known_to_callers(frame, node)
+    key = None if known else frame.file.once(_words, node, frame)
+    if known:
+        node = spelled_out(node, known)
+        key = _words(node, frame, known.values())
     if key is None and (paths := paths_in(frame, node)):
         key = _words(spelled_out(node, paths), frame, paths.values())
     if key is not None and _found_out(frame, node):
@@ -176,6 +181,24 @@ def _as_callers_know_it(frame: Frame, value: Value | None, name: str) -> Literal
         return None
     path = value.data.text
     return (path, True) if path != name and ".device" not in path else None
+
+
+def _known_to_callers(frame: Frame, node: ir.Expr) -> dict[str, str]:
+    """The names in a condition, and the attributes of objects that a call has made, that stand for
+    what an argument is to who calls, each with the path of that. A method that runs on its own has
+    its own names for what its object holds."""
+    found: dict[str, str] = {}
+    for each in descendants(node):
+        if not isinstance(each, (ir.Name, ir.Attribute)):
+            continue
+        holder = frame.look_up(root_name(each)) if isinstance(each, ir.Attribute) else None
+        is_own = holder is not None and holder.data == (frame.class_of(holder), "self")
+        value = None if is_own else stored(frame, each)
+        if value is not None and isinstance(value.data, Path):
+            name, path = dotted_name(each), value.data.text
+            if name != path and ".device" not in path and not is_local(path):
+                found[name] = path
+    return found
 
 
 def parting(frame: Frame, node: ir.Expr) -> Literal | None:

@@ -13,7 +13,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import first_parameter, names_in
 from devlint.model import ir
-from devlint.model.trees import descendants
+from devlint.model.trees import descendants, dotted_name
 
 
 def meaning(frame: Frame, node: ir.Expr) -> ir.Expr:
@@ -107,9 +107,11 @@ def spelled_out(node: ir.Expr, paths: Mapping[str, str]) -> ir.Expr:
 
 
 def _renamed(node: Any, name: str, by: str) -> Any:
-    """An expression with another name in the place of one."""
+    """An expression with another name in the place of one, which may be dotted."""
+    if isinstance(node, (ir.Name, ir.Attribute)) and dotted_name(node) == name:
+        return ir.Name(by, node.origin)
     if isinstance(node, ir.Name):
-        return replace(node, id=by) if node.id == name else node
+        return node
     if isinstance(node, tuple):
         return tuple(_renamed(each, name, by) for each in node)
     if name == by or not is_dataclass(node):

@@ -21,11 +21,22 @@ if TYPE_CHECKING:
 
 def with_near(frame: Frame, operands: Iterable[Operand]) -> tuple[Operand, ...]:
     """Operands, each with the part of it by which its place can be said, of a list the first, and
-    with a variable for its device."""
+    with a variable for its device; and whether it is one of several that its node gives."""
     return tuple(
-        replace(each, near=_near(frame, each), said=device_in(frame, each.device))
+        replace(
+            each,
+            near=_near(frame, each),
+            said=device_in(frame, each.device),
+            among=each.among or _is_among(frame, each),
+        )
         for each in operands
     )
+
+
+def _is_among(frame: Frame, operand: Operand) -> bool:
+    """Whether its node stands for a container, of which it is what all elements are."""
+    whole = frame.ask(operand.node) if is_named(operand.node) else operand.value
+    return whole.kind.is_container and not operand.kind.is_container
 
 
 def device_in(frame: Frame, device: Device) -> ir.Expr | None:
