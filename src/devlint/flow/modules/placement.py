@@ -29,7 +29,8 @@ from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
-_DEEPEST = 9
+_DEEPEST = 32
+"""Modules hold each other no deeper, unless they hold themselves."""
 
 
 def place_module(
