@@ -129,7 +129,7 @@ def _loaders(fact: Fact) -> Iterator[tuple[str, str]]:
     the function's dotted name and that of the parameter."""
     for operand in met(fact):
         for step in operand.steps:
-            if step.sort is Sort.HYPOTHESIS and isinstance(step.node, ir.Parameter):
+            if step.sort is Sort.HOST_LOADER and isinstance(step.node, ir.Parameter):
                 yield fact.context.running, step.node.name
 
 
