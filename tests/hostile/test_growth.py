@@ -13,8 +13,11 @@ from driver.conftest import BAD_DEVICE, CLEAN, Project
 
 from devlint.config.configuration import Configuration
 from devlint.flow.bodies import occasions
+from devlint.flow.domain.lattice import Device
+from devlint.flow.domain.values import Value
 from devlint.flow.frames import steps
 from devlint.flow.frames.files import File
+from devlint.flow.frames.frame import Frame
 from devlint.lint import check
 from devlint.model.findings import Finding, Level, Span
 from devlint.model.fingerprint import fingerprints
@@ -135,6 +138,34 @@ def test_what_takes_the_square_of_its_size_takes_as_many_steps(
 ) -> None:
     project.write({"small.py": code(30), "large.py": code(120)})
     assert steps_of(project, "large.py") > 10 * steps_of(project, "small.py")
+
+
+def test_a_module_that_others_hold_twice_is_met_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, asked = Frame.place, 0
+
+    def counted(frame: Frame, value: Value) -> Device:
+        nonlocal asked
+        asked += 1
+        assert asked < 100_000
+        return place(frame, value)
+
+    monkeypatch.setattr(Frame, "place", counted)
+    held = "nn.Linear(3, 3)"
+    source = "from torch import nn\n"
+    for number in range(30):
+        source += (
+            f"class Net{number}(nn.Module):\n    def __init__(self):\n"
+            f"        super().__init__()\n        self.part = {held}\n"
+            "        self.same = self.part\n"
+            "    def forward(self, x):\n        return self.same(self.part(x))\n"
+        )
+        held = f"Net{number}()"
+    project.write({"a.py": f"{source}model = {held}.cuda()\nmodel(x.cuda())\n"})
+    ran = project.concise()
+    assert ran.out.count(": DEV101 ") == 2
+    assert asked > 100
 
 
 def test_calls_of_methods_are_searched_once_in_a_file(

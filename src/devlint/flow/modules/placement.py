@@ -29,22 +29,26 @@ from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
-_DEEPEST = 32
-"""Modules hold each other no deeper, unless they hold themselves."""
-
 
 def place_module(
-    frame: Frame, value: Value, device: Device, trace: Step | None = None, depth: int = _DEEPEST
+    frame: Frame,
+    value: Value,
+    device: Device,
+    trace: Step | None = None,
+    placed: set[object] | None = None,
 ) -> None:
-    """Put a module, or the modules of a container, on a device."""
+    """Put a module, or the modules of a container, on a device. `placed` are those that have been
+    met, of what is a part."""
+    is_part, placed = placed is not None, set() if placed is None else placed
     found = frame.object(value)
-    if found is None or depth == 0 or found.stateless:
+    if found is None or found.stateless or value.data in placed:
         return
+    placed.add(value.data)
     if isinstance(value.data, frozenset):
         for ref in value.data:
-            place_module(frame, value.but(data=ref), device, trace, depth)
+            place_module(frame, value.but(data=ref), device, trace, placed if is_part else None)
     if value.kind is Kind.MODULE:
-        if found.device == device and depth < _DEEPEST:
+        if found.device == device and is_part:
             return
         entries = {
             name: _taken(held, device, trace) if is_registered(held) else held
@@ -57,13 +61,13 @@ def place_module(
             ref = (CHILD, number, value.data)
             if ref not in frame.state.heap:
                 break
-            place_module(frame, value.but(data=ref), device, trace, depth - 1)
-        if outermost(value.data) is not value.data and depth == _DEEPEST:
+            place_module(frame, value.but(data=ref), device, trace, placed)
+        if outermost(value.data) is not value.data and not is_part:
             # Any part of a whole: which ones are moved isn't known.
-            place_module(frame, value.but(data=outermost(value.data)), UNKNOWN, depth=depth - 1)
+            place_module(frame, value.but(data=outermost(value.data)), UNKNOWN, placed=set())
     for each in found.inside:
         if each.kind is Kind.MODULE or (value.kind is not Kind.MODULE and each.kind.is_container):
-            place_module(frame, each, device, trace, depth - 1)
+            place_module(frame, each, device, trace, placed)
 
 
 def outermost(ref: object) -> object:
@@ -164,17 +168,22 @@ def is_spread(frame: Frame, module: Object) -> bool:
     return any(difference(named[0], place) is not None for place in named[1:])
 
 
-def is_parted(frame: Frame, module: Value, depth: int = _DEEPEST) -> bool:
+def is_parted(frame: Frame, module: Value) -> bool:
     """Whether a part of a module is elsewhere, where somebody has moved it by itself, or two of
     them are in two places."""
-    found = frame.object(module)
-    if found is None or depth == 0:
-        return False
-    parts = [held for held in found.entries.values() if held.kind is Kind.MODULE]
-    places = {frame.place(each) for each in (module, *parts)}
-    return any(difference(a, b) is not None for a, b in combinations(places, 2)) or any(
-        is_parted(frame, part, depth - 1) for part in parts
-    )
+    waiting, seen = [module], set[object]()
+    while waiting:
+        whole = waiting.pop()
+        found = frame.object(whole)
+        if found is None or whole.data in seen:
+            continue
+        seen.add(whole.data)
+        parts = [held for held in found.entries.values() if held.kind is Kind.MODULE]
+        places = {frame.place(each) for each in (whole, *parts)}
+        if any(difference(a, b) is not None for a, b in combinations(places, 2)):
+            return True
+        waiting.extend(parts)
+    return False
 
 
 def is_accelerator(device: Device) -> bool:
