@@ -337,3 +337,79 @@ def test_a_function_that_decides_is_asked_at_each_call(name: str) -> None:
     alone = joins(f"{head}x = 0\nx = 0\nx = make(c)\n{USE}")
     together = joins(f"{head}x = make(a)\nx = make(b)\nx = make(c)\n{USE}")
     assert together == alone != []
+
+
+BELOW = """
+import torch
+from elsewhere import FAST, told
+
+class Half:
+    def __init__(self):
+        self.made = make()
+
+def make():
+    return {made}
+
+def outside(use_gpu):
+    make()
+    if use_gpu:
+        make()
+    if FAST:
+        make()
+    with told:
+        make()
+    Half()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "times"),
+    [
+        ("[1, 2]", 1),  # it asks for nothing
+        ("torch.zeros(3)", 1),  # where that is made, the default alone tells
+        ("1 if torch.cuda.is_available() else 2", 1),  # that is settled nowhere
+        ("1 if FAST else 2", 2),  # one of the calls knows that
+    ],
+)
+def test_a_call_answers_all_that_differ_in_what_it_has_not_asked(
+    runs: list[str], made: str, times: int
+) -> None:
+    joins(BELOW.replace("{made}", made))
+    assert runs.count("make") == times
+
+
+def test_what_is_settled_where_a_call_stands_is_known_in_it() -> None:
+    source = """
+import torch
+from elsewhere import GPU
+
+def place():
+    return torch.zeros(3, device="cuda") if GPU else torch.zeros(3)
+
+def run():
+    place() + torch.zeros(3)
+    if GPU:
+        place() + torch.zeros(3)
+    else:
+        place() + torch.zeros(3)
+"""
+    found = dict(joins(source))
+    assert found[11] == ["cuda", "cpu"]
+    assert 13 not in found  # both are on the host
+
+
+def test_a_call_that_nobody_hears_tells_nothing_to_one_that_is_heard() -> None:
+    source = """
+import pytest
+import torch
+
+def mix(x):
+    return x + torch.zeros(3)
+
+def run():
+    x = torch.zeros(3, device="cuda")
+    with pytest.raises(RuntimeError):
+        mix(x)
+    mix(x)
+"""
+    assert (6, ["cuda", "cpu"]) in joins(source)

@@ -160,7 +160,7 @@ class Guest(dict[str, Value]):
             name: dict.__getitem__(self, name) for name in names if dict.__contains__(self, name)
         }
         state = State(bound, Heap({**self.heap, **self.added}))
-        frame = Frame(self._world, self.file, state, role=self.file.role, recording=False)
+        frame = Frame(self._world, self.file, state, of_role=self.file.role, recording=False)
         with self._watch.top_level():
             self._world.run(frame, (self._outline.body[place],))
         leave_changed(frame)

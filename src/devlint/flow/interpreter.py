@@ -123,7 +123,7 @@ def _run(world: World, text: Text, default: Device) -> Frame:
     body = text.module.body
     known = {ALL_ON_HOST: True} if runs_on_host(text) or tests_on_host(text) else {}
     state = State(known=known, default=default)
-    top = Frame(world, world.home, state, role=world.home.role, guard=guard_of_file(body))
+    top = Frame(world, world.home, state, of_role=world.home.role, guard=guard_of_file(body))
     world.home.top = top
     statements.run(top, body)
     leave_changed(top)
@@ -270,5 +270,5 @@ def _let_go(world: World) -> None:
         world.home.top.state.env.clear()
     world.home.top = None
     world.pending.clear()
-    for kept in (world.answers.summaries, world.answers.forms, world.answers.general):
+    for kept in (world.answers.summaries, world.answers.variants):
         kept.clear()

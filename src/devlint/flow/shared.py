@@ -8,7 +8,7 @@ meanwhile, as they were.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +22,7 @@ _MOST = 4_000
 @dataclass(slots=True)
 class _Kept:
     summary: Any
+    """What a call gave and did."""
     inquiry: Inquiry
     stamps: dict[str, object]
     """The files that it hangs on, as they were."""
@@ -34,7 +35,7 @@ class Shared:
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._kept: OrderedDict[Hashable, list[_Kept]] = OrderedDict()
 
     @property
     def is_open(self) -> bool:
@@ -49,28 +50,33 @@ class Shared:
         """Use what such a run gave."""
         self._watch.rely_on(inquiry)
 
-    def find(self, key: Hashable) -> Any:
-        """The summary of a call that brings this; None where there is none, or where a file has
-        changed since."""
-        kept = self._kept.get(key)
-        if kept is None:
-            return None
-        if kept.visit != self._watch.visits:
-            if self._watch.stamped(kept.stamps) != kept.stamps:
-                del self._kept[key]
-                return None
+    def find(self, key: Hashable, answers: Callable[[Any], bool]) -> Any:
+        """A summary of calls that bring this which answers one; None where there is none, or where
+        a file has changed since."""
+        for kept in self._kept.get(key, ()):
+            if answers(kept.summary) and self._is_as_it_was(kept):
+                self._kept.move_to_end(key)
+                return kept.summary
+        return None
+
+    def _is_as_it_was(self, kept: _Kept) -> bool:
+        if kept.visit == self._watch.visits:
+            return True
+        same = self._watch.stamped(kept.stamps) == kept.stamps
+        if same:
             kept.visit = self._watch.visits
-        self._kept.move_to_end(key)
-        return kept.summary
+        return same
 
     def keep(self, key: Hashable, path: str, summary: Any, inquiry: Inquiry) -> None:
         """Remember the summary of a call of a function in the file at `path`."""
         stamps = self._watch.stamped({path, *inquiry.consulted})
-        self._kept[key] = _Kept(summary, inquiry, stamps, self._watch.visits)
+        new = _Kept(summary, inquiry, stamps, self._watch.visits)
+        others = (each for each in self._kept.get(key, ()) if each.summary.asked != summary.asked)
+        self._kept[key] = [new, *others]
         if len(self._kept) > _MOST:
             self._kept.popitem(last=False)
 
     def forget(self, path: str) -> None:
         """A file isn't remembered any more, and nothing that hangs on it either."""
-        for key in [key for key, kept in self._kept.items() if path in kept.stamps]:
-            del self._kept[key]
+        for key, kept in [*self._kept.items()]:
+            self._kept[key] = [each for each in kept if path not in each.stamps]

@@ -119,10 +119,10 @@ def _item_of(frame: Frame, value: Value) -> Value:
     yet: rows of samples, what a tokenizer made.
     """
     if (
-        _is_of_model(frame)
-        and isinstance(value.data, Path)
+        isinstance(value.data, Path)
         and value.data.given
         and not value.trait
+        and _is_of_model(frame)
     ):
         return path_value(f"{value.data.text}[i]", given=True)
     return Value(Kind.UNKNOWN)
@@ -130,7 +130,7 @@ def _item_of(frame: Frame, value: Value) -> Value:
 
 def _is_of_model(frame: Frame) -> bool:
     """Whether a method of a model runs, and of none that by its name changes samples."""
-    if frame.role not in (Role.MODULE, Role.MANAGED) or frame.owner is None:
+    if frame.owner is None or frame.role not in (Role.MODULE, Role.MANAGED):
         return False
     static = frame.function is not None and is_static(frame.function)
     return not static and not is_named_for_data(frame.owner)

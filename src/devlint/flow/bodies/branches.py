@@ -163,7 +163,7 @@ def attempt(frame: Frame, node: ir.Try) -> None:
     ended = frame.state
     for handler in node.handlers:
         frame.state = frame.fork(raised)
-        frame.state.known = dict(before.known)
+        frame.state.known = before.known.copy()
         if handler.name:
             frame.state.bind(handler.name, NOTHING)
         frame.run(handler.body)
@@ -187,7 +187,7 @@ def _attempt(frame: Frame, node: ir.Try) -> State:
     """The body of a `try`; what holds wherever it may raise. What a handler is there for is no
     surprise: the absence of CUDA, or an attribute that isn't there."""
     caught = {name for handler in node.handlers for name in _caught(handler)}
-    known, expecting = frame.state.known.get(ACCELERATOR_CHOSEN), frame.expecting
+    known, expecting = frame.state.known.told(ACCELERATOR_CHOSEN), frame.expecting
     if any(_catches_absence(handler) for handler in node.handlers):
         frame.state.known[ACCELERATOR_CHOSEN] = True
     frame.expecting |= bool(caught & {"AttributeError", "TypeError"}) and len(node.body) <= 2
@@ -201,7 +201,7 @@ def _attempt(frame: Frame, node: ir.Try) -> State:
             raised = join_states(raised, frame.fork())
     frame.expecting = expecting
     if known is None:
-        frame.state.known.pop(ACCELERATOR_CHOSEN, None)
+        frame.state.known.pop(ACCELERATOR_CHOSEN)
     return raised
 
 

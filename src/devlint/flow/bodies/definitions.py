@@ -29,7 +29,7 @@ def define_function(frame: Frame, node: ir.Function) -> None:
     qualname = f"{frame.qualname}.{node.name}".lstrip(".")
     closure = Closure(node, frame.file, frame.inner(), frame.owner, qualname)
     if frame.is_alone and frame.recording:
-        frame.world.pending.append((closure, frame, dict(frame.state.known)))
+        frame.world.pending.append((closure, frame, dict(frame.state.known.literals())))
     if frame.function is None and any(_is_fixture(frame, each) for each in node.decorators):
         frame.file.fixtures[node.name] = closure
     value = Value(Kind.FUNCTION, data=closure)
@@ -116,13 +116,13 @@ def define_class(frame: Frame, node: ir.Class) -> None:
     info.guard = guard_of(frame, frame.guard, node.decorators)
     if info.guard is Guard.NONE and means("for-cuda", node.name, "class"):
         info.guard = Guard.CHOSEN
-    info.known, info.around = dict(frame.state.known), frame.inner()
+    info.known, info.around = dict(frame.state.known.literals()), frame.inner()
     inner = Frame(
         frame.world, frame.file, State(), qualname=f"{frame.qualname}.{node.name}".lstrip("."),
         around=info.around,
-        recording=frame.recording, owner=info, role=info.role, site=frame.site, guard=info.guard,
+        recording=frame.recording, owner=info, of_role=info.role, site=frame.site, guard=info.guard,
     )  # fmt: skip
-    inner.state.heap, inner.state.known = frame.state.heap, dict(frame.state.known)
+    inner.state.heap, inner.state.known = frame.state.heap, frame.state.known.copy()
     for statement in node.body:
         if isinstance(statement, ir.Function):
             _decorate(inner, statement)

@@ -12,8 +12,10 @@ from devlint.flow.bodies.reachable import HOLDERS
 from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path, Ref, Remembered
+from devlint.flow.domain.settled import about
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Kind, Opaque, Value
+from devlint.flow.frames.aspects import Around, Aspect, Hidden
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import names_in
@@ -46,6 +48,34 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
+class Surroundings:
+    """How a function is called, besides what it is given: all that it may ask."""
+
+    settled: frozenset[tuple[str, bool]]
+    hidden: frozenset[str]
+    functions: frozenset[str]
+    """The names of those that run there."""
+    aspects: tuple[Hashable, ...]
+    """In the order of `Aspect`."""
+
+    def answer(self, question: Hashable) -> Hashable:
+        """What a function is told that asks this."""
+        match question:
+            case Aspect():
+                return self.aspects[question.value]
+            case Around(name):
+                return name in self.functions
+            case Hidden(key):
+                return key in self.hidden
+        return about(dict(self.settled), str(question))
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether what goes wrong in the call is written down."""
+        return bool(self.aspects[Aspect.HEARD.value])
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """What a call brings: its form, its constants, each once, and its objects and derivations, in
     the order in which they were met."""
@@ -55,22 +85,14 @@ class Entry:
     refs: dict[Ref, int]
     traces: list[Step | None]
     site: Site
-    is_heard: bool
-    """What goes wrong in the call is written down."""
+    around: Surroundings
     is_own: bool
     """It brings something that only this file has: a function, a class, or what hangs on one."""
-    depth: int
-    """How many calls have led to it, up to where that is far."""
 
     @property
-    def kind(self) -> Hashable:
-        """What tells it from all calls that differ in more than their constants."""
-        return self.form, self.depth
-
-    def key(self, is_deep: bool) -> Hashable:
-        """What tells it from all calls that bring something else; `is_deep`: what it does hangs on
-        how many calls have led to it."""
-        return self.form, tuple(self.constants), self.depth if is_deep else None
+    def key(self) -> Hashable:
+        """What tells it from all calls that bring something else."""
+        return self.form, tuple(self.constants)
 
 
 def entry_of(frame: Frame, call: Call) -> Entry | None:
@@ -84,21 +106,22 @@ def entry_of(frame: Frame, call: Call) -> Entry | None:
     if len(reading.refs) > _MOST_OBJECTS:
         return None
     reading.look(closure.owner)
-    owner = frame.class_of(positional[0]) if positional else None
-    made = owner is not None and frame.outermost.function is owner.methods.get("__init__")
+    *_, outermost = frame.chain()
+    maker = outermost.function if outermost.name == "__init__" else None
     is_own = closure.file is frame.world.home
-    context = (
-        call.role, frame.guard if is_own else None, frame.state.default,
+    heard = frame.recording and not frame.expecting
+    surroundings = Surroundings(
         frozenset(call.known(frame).items()), call.hidden(frame),
-        made, call.is_apart, _TELLING & {each.name for each in frame.chain()},
+        frozenset(each.name for each in frame.chain()),
+        (heard, min(frame.depth, FAR), call.role, frame.guard, maker),
     )  # fmt: skip
     form = Form(
-        closure.node, closure.file, closure.owner, tuple(seen), named, around, paths, context
-    )
+        closure.node, closure.file, closure.owner, tuple(seen), named, around, paths,
+        frame.state.default, call.is_apart,
+    )  # fmt: skip
     return Entry(
         form, reading.constants, reading.refs, reading.traces, (*frame.here, call.node),
-        is_heard=frame.recording and not frame.expecting, is_own=is_own or reading.is_own,
-        depth=min(frame.depth, FAR),
+        surroundings, is_own=is_own or reading.is_own,
     )  # fmt: skip
 
 
@@ -133,8 +156,6 @@ _CONSTANT = (Kind.NUMBER, Kind.STRING, Kind.FUNCTION)
 _FUNCTIONS = (Closure, Opaque)
 _PLAIN = frozenset((Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.LIBRARY))
 """Of these no data is a reference."""
-_TELLING = frozenset(("__init__", "reset_parameters"))
-"""Functions that say, wherever they are in the chain of calls, what becomes of what is made."""
 
 
 def _mentioned(function: ir.Function) -> tuple[str, ...]:
@@ -175,6 +196,8 @@ class _Reading:
 
     def value(self, value: Value) -> Hashable:
         """A value, with what stands for its constant."""
+        if value.data is None and value.trace is None:
+            return value
         constant = constant_of(value)
         if constant is None:
             return self.whole(value)
@@ -187,11 +210,12 @@ class _Reading:
 
     def whole(self, value: Value) -> Hashable:
         """A value as it is."""
-        self.traces.append(value.trace)
-        plain = value.data is None or value.kind in _PLAIN
-        data = value.data if plain else self.thing(value.data)
+        data = value.data
+        if data is not None and type(data) not in _ATOMS and value.kind not in _PLAIN:
+            data = self.thing(data)
         if data is value.data and value.trace is None:
             return value
+        self.traces.append(value.trace)
         return (
             value.kind, value.device, data, value.origin, value.scalar, value.grad, value.trait,
         )  # fmt: skip
@@ -203,8 +227,9 @@ class _Reading:
             None if found.items is None else tuple([self.value(each) for each in found.items]),
             tuple([(name, self.value(each)) for name, each in found.entries.items()]),
             self.value(found.element),
-            self.thing(found.source), found.guarded, found.managed, found.stateless,
-            found.gives_number, found.unsure, None if found.trace is None else found.trace.sort,
+            found.source if type(found.source) in _ATOMS else self.thing(found.source),
+            found.guarded, found.managed, found.stateless, found.gives_number, found.unsure,
+            None if found.trace is None else found.trace.sort,
         )  # fmt: skip
 
     def thing(self, thing: Any) -> Any:
@@ -252,6 +277,8 @@ class _Reading:
         return (refs.difference(known), told) if known else refs
 
 
+_ATOMS = frozenset((str, int, float, complex, bytes, bool, type(None), Path))
+"""Of these nothing is a reference, or hangs on one, and they are the same whoever has them."""
 _ANYWHERE = (str, int, float, complex, bytes, type(None), Enum, Path)
 """What is the same whoever has it."""
 

@@ -186,7 +186,7 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     (yes, after_yes), (_, after_no) = ends
     frame.state = outside
     frame.state = choices.merge_states(frame, after_yes, after_no, key, test)
-    frame.state.known = dict(outside.known)
+    frame.state.known = outside.known.copy()
     questions.note_built(frame, test, yes)
     chosen = frame.state.env.pop(_CHOSEN)
     rest = yes.kind in TENSORS and narrow.leaves_the_rest(frame, test, node.orelse)

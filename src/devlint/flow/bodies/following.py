@@ -10,8 +10,9 @@ from devlint.flow.bodies.terms import Terms
 from devlint.flow.domain.keys import roots
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import Role
+from devlint.flow.frames.aspects import Aspect
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
@@ -70,7 +71,8 @@ class Call:
         others = others | {name for name in self._unseen(frame) if name in assigned}
         if not others or self.is_apart:
             return frozenset()
-        return frozenset(key for key in frame.state.known if not others.isdisjoint(roots(key)))
+        keys = frame.state.known.names()
+        return frozenset(key for key in keys if not others.isdisjoint(roots(key)))
 
     def _unseen(self, frame: Frame) -> set[str]:
         """The names of the calling function that its own body can't mean."""
@@ -109,7 +111,7 @@ def foreign(
     """The parameters of a function that stand for something else in a call than their names do
     where it is: what is known of these says nothing of them."""
     state, params = frame.state, closure.node.params
-    spoken = {name for key in state.known for name in roots(key)}
+    spoken = {name for key in state.known.names() for name in roots(key)}
     spoken |= {Path(path).root for path in state.paths}
     names = [each.name for each in params if each.kind == "positional"]
     given = {**dict(zip(names, positional, strict=False)), **keywords}
@@ -126,7 +128,8 @@ def _is_own(frame: Frame, name: str, given: Value | None) -> bool:
     if given is None or own is None:
         return False
     same = own.data is not None and own.data == given.data
-    return same or own == given or given.data is frame.state.known.get(name, NOTHING)
+    settled = frame.state.known.get(name)
+    return same or own == given or (settled is not None and given.data is settled)
 
 
 def runs_apart(frame: Frame, closure: Closure) -> bool:
@@ -137,7 +140,8 @@ def runs_apart(frame: Frame, closure: Closure) -> bool:
     if frame.is_apart:
         return True
     is_long = closure.file.scan(closure.node).size > _LONGEST_FAR
-    frame.is_deep |= is_long
+    if is_long:
+        frame.asked.add(Aspect.DEPTH)
     return is_long and frame.depth >= FAR
 
 

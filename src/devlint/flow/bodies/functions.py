@@ -17,13 +17,14 @@ from devlint.flow.conditions.required import before, required, starts_on_cuda
 from devlint.flow.devices import ignored
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.keys import IS_NONE, is_local, of_callee, roots
-from devlint.flow.domain.lattice import UNKNOWN, Guarded
+from devlint.flow.domain.lattice import UNKNOWN, Guarded, conditions
 from devlint.flow.domain.paths import Path, Ref, given_tensor
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import precision
 from devlint.flow.facts import Guard
+from devlint.flow.frames.aspects import Hidden
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import forget_optimizer, place_module
@@ -54,7 +55,7 @@ def invoke(
     if others or closure.file is not frame.file:  # what is known here isn't known there
         positional = [_as_known(frame, value) for value in positional]
         keywords = {name: _as_known(frame, value) for name, value in keywords.items()}
-    role = role_of(closure.name, closure.owner, frame.role, closure.file)
+    role = role_of(closure.name, closure.owner, frame.of_role, closure.file)
     terms = None
     if runs_apart(frame, closure):
         _forget(frame, closure, positional, keywords)
@@ -104,7 +105,7 @@ def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
     mark = len(frame.world.facts)
     value = _run(inner)
     frame.reached |= inner.reached | {closure.node}
-    frame.is_deep |= inner.is_deep
+    frame.asked.update(inner.asked)
     _carry(frame, inner, value)
     if is_part:
         _tell(inner, mark)
@@ -115,8 +116,7 @@ def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
     project = frame.world.project
     around = () if project is None else project.changing
     left = left_behind(frame.state.heap, inner.state.heap, value, around)
-    if hidden := call.hidden(frame):
-        value = _of_other_names(inner, closure.qualname, value, left, hidden)
+    value = _of_other_names(frame, inner, value, left, call.hidden(frame))
     for ref in left:
         frame.state.heap[ref] = inner.state.heap[ref]
     frame.state.default, frame.state.copies = inner.state.default, inner.state.copies
@@ -127,16 +127,23 @@ def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
 
 
 def _of_other_names(
-    inner: Frame, qualname: str, value: Value, left: list[Ref], hidden: frozenset[str]
+    frame: Frame, inner: Frame, value: Value, left: list[Ref], hidden: frozenset[str]
 ) -> Value:
     """What a function gives, and leaves behind, where that hangs on conditions which are settled
     for its call by the same words: there they are about something else."""
+    heap = inner.state.heap
+    places = (value.device, *(place for ref in left for place in heap[ref].places))
+    keys = frozenset[str]().union(*map(conditions, places))
+    inner.asked.update(map(Hidden, keys))
+    frame.asked.update(keys)
+    if keys.isdisjoint(hidden):
+        return value
 
     def named(key: str) -> str:
-        return of_callee(key, qualname) if key in hidden else key
+        return of_callee(key, inner.qualname) if key in hidden else key
 
     for ref in left:
-        inner.state.heap[ref] = inner.state.heap[ref].rekeyed(named)
+        heap[ref] = heap[ref].rekeyed(named)
     return value.rekeyed(named)
 
 
@@ -261,7 +268,7 @@ def run_alone(
     outer = closure.owner.guard if closure.owner is not None else around.guard
     frame = Frame(
         around.world, closure.file, state, function, closure.qualname,
-        role_of(closure.name, closure.owner, around.role, closure.file), closure.owner,
+        role_of(closure.name, closure.owner, around.of_role, closure.file), closure.owner,
         closure.around, guard=guard_of(around, outer, function.decorators),
         recording=around.recording and (inherited or closure.file is around.world.home),
         inherited=inherited,

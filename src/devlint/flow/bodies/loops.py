@@ -102,7 +102,7 @@ def _loop(
         if number == 1 and rounds.tells_all(frame.file.once(rounds.reads, node), before, head):
             break
         del facts[mark:]
-        head.known = {k: v for k, v in head.known.items() if before.known.get(k) is v}
+        head.known = head.known.common(before.known)
         end, later = _round(frame, enter, node, head)
         exits = [*first, *later]
         done = join_states(head, end)

@@ -25,6 +25,7 @@ from devlint.flow.bodies.registered import (
 from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, IS_NONE
 from devlint.flow.domain.lattice import UNKNOWN, conditions, join, only_host
 from devlint.flow.domain.paths import path_value
+from devlint.flow.domain.settled import Conditions
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.traits import REGISTERED, Trait
 from devlint.flow.domain.value_joins import join_values
@@ -72,7 +73,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
         if not start.state.alive and not _raises(init[1]):
             return  # it calls what raises, so there are no objects
         as_methods_ask(info, init[1], start.state.heap)
-        start.state.known = _known_of_object(around, start)
+        start.state.known = Conditions(_known_of_object(around, start))
     made = start
     start = _after_setup(info, around, start, this)
     if info.is_module:
@@ -141,8 +142,8 @@ def _callers_first(info: ClassInfo) -> list[ir.Function]:
 def _known_of_object(around: Frame, made: Frame) -> dict[str, bool]:
     """What is known in every method: what holds around the class, and that CUDA is there where the
     constructor hasn't come back without it."""
-    known = dict(around.state.known)
-    if made.state.known.get(CUDA_AVAILABLE):
+    known = dict(around.state.known.literals())
+    if made.state.known.told(CUDA_AVAILABLE):
         known[CUDA_AVAILABLE] = True
     return known
 
@@ -180,9 +181,10 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
     is where that method leaves it, and where methods disagree, nobody knows. What a plain class is
     for, its file tells.
     """
-    role = around.role if info.role is Role.PLAIN else info.role
-    merged = replace(around, state=_without_names(start), role=role)
-    ready = Frame(start.world, start.file, _without_names(start), role=start.role, recording=False)
+    role = around.of_role if info.role is Role.PLAIN else info.role
+    merged = replace(around, state=_without_names(start), of_role=role)
+    own = _without_names(start)
+    ready = Frame(start.world, start.file, own, of_role=start.of_role, recording=False)
     if info.is_module:
         place_parts(info, ready, this)
     before = ready.state.heap
@@ -216,6 +218,11 @@ def _without_names(frame: Frame) -> State:
     return state
 
 
+def _called_by_constructors(info: ClassInfo) -> frozenset[str]:
+    scans = (scan for method, scan in info.scans() if method.name == "__init__")
+    return frozenset[str]().union(*(scan.self_calls for scan in scans))
+
+
 def _sets_up(info: ClassInfo, owner: ClassInfo, method: ir.Function) -> bool:
     """Whether a method of a class or of its base stores or moves something that others find. What
     constructors call has been followed there, and what comes after that call counts."""
@@ -224,7 +231,7 @@ def _sets_up(info: ClassInfo, owner: ClassInfo, method: ir.Function) -> bool:
         return False
     if owner.file.parts.get(name) is method:
         return False  # it runs in what calls it
-    if any(name in scan.self_calls for each, scan in info.scans() if each.name == "__init__"):
+    if name in info.once(_called_by_constructors, info):
         return False
     for each in owner.lineage():
         if name in each.methods:

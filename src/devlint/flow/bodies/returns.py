@@ -28,12 +28,12 @@ def together(ends: list[End], settled: frozenset[str] = HINTS) -> End:
     """
     if len(ends) == 1:
         return ends[0]
-    for key in dict.fromkeys(key for _, state in ends for key in state.known):
+    for key in dict.fromkeys(key for _, state in ends for key in state.known.names()):
         if key in settled:
             continue
         parts = parts_of(key) or ((key, True),)
-        holding = [end for end in ends if all(end[1].known.get(each) is so for each, so in parts)]
-        others = [end for end in ends if end[1].known.get(key) is False]
+        holding = [end for end in ends if all(end[1].known.told(each) is so for each, so in parts)]
+        others = [end for end in ends if end[1].known.told(key) is False]
         if holding and others and len(holding) + len(others) == len(ends):
             within = settled | {key}
             joined, rest = together(holding, within), together(others, within)

@@ -19,6 +19,7 @@ from devlint.flow.domain.lattice import Device
 from devlint.flow.domain.paths import Path, Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Opaque, Value
+from devlint.flow.frames.aspects import Asked, Aspect
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.notes import OfFile
@@ -49,8 +50,8 @@ class Summary:
     """The run without constants that gave it; 0 where these were known."""
     reached: frozenset[ir.Function]
     """The functions that it led to, and its own."""
-    is_deep: bool
-    """It hangs on how many calls have led to it."""
+    asked: Asked
+    """What it has asked of how it was called: it hangs on nothing else of that."""
 
     @property
     def size(self) -> int:
@@ -59,9 +60,9 @@ class Summary:
         return len(self.entry.traces) + inside
 
     def answers(self, entry: Entry) -> bool:
-        """Whether it is all that a call would do: one that has told nobody what goes wrong in it
-        might have something to tell."""
-        return self.entry.is_heard or not entry.is_heard
+        """Whether it is all that a call would do."""
+        around = entry.around
+        return all(around.answer(question) == answer for question, answer in self.asked.items())
 
 
 def summary_of(
@@ -76,7 +77,10 @@ def summary_of(
         return None  # an object that others find without it
     assert inner.function is not None
     reached = frozenset((*inner.reached, inner.function))
-    return Summary(entry, value, written, inner.state.default, found, run, reached, inner.is_deep)
+    asked = {question: entry.around.answer(question) for question in inner.asked}
+    if entry.around.is_heard:
+        asked.pop(Aspect.HEARD, None)  # nothing was to be told, and nothing would be elsewhere
+    return Summary(entry, value, written, inner.state.default, found, run, reached, asked)
 
 
 _NOWHERE = ir.Name("", None)

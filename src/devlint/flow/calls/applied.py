@@ -60,13 +60,13 @@ def one_of(
     options = [option for option in each if _takes(option[0].data, args)] or each
     for called, settled in options:
         frame.state = frame.fork(before)
-        frame.state.known.update(settled)
+        frame.state.known.update(dict(settled))
         if isinstance(called.data, ClassInfo):  # an object of its own
             frame.site = (*site, called.data.node)
         ends.append((frame.world.call(frame, node, func, called, args), frame.state))
     frame.site = site
     found, frame.state = reduce(join_ends, ends)
-    frame.state.known = dict(before.known)
+    frame.state.known = before.known.copy()
     for (called, _), (_, end) in zip(options, ends, strict=True):
         if isinstance(called.data, Bound) and called.data.receiver.data in end.heap:
             frame.state.heap[called.data.receiver.data] = end.heap[called.data.receiver.data]

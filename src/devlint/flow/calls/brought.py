@@ -164,10 +164,12 @@ _SAID = frozenset((Sort.MOVE_HOST, Sort.MOVE_TYPE, Sort.NAMED, Sort.STORED, Sort
 def _is_left_there(frame: Frame, place: Device) -> bool:
     """Whether it is on the host where the code that runs has something on an accelerator: it isn't
     made up to try things there."""
-    running = frame.outermost
-    if place != CPU or running.role is Role.TEST:
+    if place != CPU:
         return False
-    return any(may_be_accelerator(running.place(each)) for each in running.state.env.values())
+    running = frame.outermost
+    return running.role is not Role.TEST and any(
+        may_be_accelerator(running.place(each)) for each in running.state.env.values()
+    )
 
 
 def _is_yet_to_go(frame: Frame, node: ir.Call, argument: ir.Argument, place: Device) -> bool:

@@ -10,11 +10,13 @@ only a module's methods are given what follows the module.
 
 from __future__ import annotations
 
+from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
 from devlint.flow.domain.lattice import CPU, UNKNOWN, left_out, may_be_accelerator
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import NAMED, NOTHING, Kind, Value
 from devlint.flow.facts import Guard, Role
 from devlint.flow.frames.arguments import Arguments, Taken
+from devlint.flow.frames.aspects import Aspect
 from devlint.flow.frames.files import Closure, is_inner
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.parts import is_private
@@ -76,6 +78,7 @@ def remember_handing(frame: Frame, args: Arguments) -> None:
 
 
 def _remember_guard(frame: Frame, function: ir.Function) -> None:
+    frame.asked.update((Aspect.GUARD, CUDA_AVAILABLE, ACCELERATOR_CHOSEN))
     asked = frame.context().guard is not Guard.NONE
     before = frame.world.callers.asked
     before[function] = before.get(function, True) and asked

@@ -14,6 +14,7 @@ from devlint.flow.domain.derivation import Sort, Step, led_by, steps
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import only_host
 from devlint.flow.domain.paths import path_value
+from devlint.flow.domain.settled import Conditions
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Value
@@ -127,7 +128,8 @@ def _followed(
     if args.unpacked or function in frame.world.tried:
         return _Run(set(), marks, marks)
     own = {each.name for each in function.params}
-    alone = alone_with(frame, method, frame.known_in(owner.file, own))
+    known = Conditions(frame.known_in(owner.file, own), frame.asked)  # asked there is asked here
+    alone = alone_with(frame, method, known)
     alone.site = (*frame.site, function)  # a call has led there, with what it gives
     given = _marked(alone, args, inputs)
     this = () if is_static(function) else (module.but(trait=Trait.SELF),)
@@ -144,9 +146,7 @@ def _followed(
     return _Run(found & marks, tried.escaped & marks, returned & marks)
 
 
-def alone_with(
-    frame: Frame, method: tuple[ClassInfo, ir.Function], known: dict[str, bool]
-) -> Frame:
+def alone_with(frame: Frame, method: tuple[ClassInfo, ir.Function], known: Conditions) -> Frame:
     """A frame in which a method runs by itself, of which nothing is told."""
     owner, function = method
     state = State({}, Heap(frame.state.heap), known, frame.state.default)

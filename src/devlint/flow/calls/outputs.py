@@ -9,6 +9,7 @@ from devlint.flow.calls.contracts import alone_with, forward_of
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, THE_MODULE, only_host
 from devlint.flow.domain.paths import Path, path_value
+from devlint.flow.domain.settled import Conditions
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
@@ -69,7 +70,7 @@ def _returned(frame: Frame, module: Value, method: tuple[ClassInfo, ir.Function]
     returned = frame.world.classes.returned
     if function not in returned:
         returned[function] = None  # it may call itself
-        alone = alone_with(frame, method, {})
+        alone = alone_with(frame, method, Conditions())
         this = module.but(trait=Trait.SELF)
         for name in (parameter.name for parameter in function.params):
             known = this if name == first_parameter(function) else path_value(name)

@@ -27,10 +27,10 @@ from devlint.policy import means
 
 def of_part(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -> Value:
     """What a part of `self` gives of tensors that follow the module."""
-    if frame.role is not Role.MODULE or means("looks-up", func.attr, "variable"):
-        return NOTHING
     first = next((value for _, value in args.all if value.kind.is_tensor_like), None)
     if first is None or first.origin is not Origin.FOLLOWS or not _is_part(frame, func.attr):
+        return NOTHING
+    if frame.role is not Role.MODULE or means("looks-up", func.attr, "variable"):
         return NOTHING
     if not isinstance(frame.place(first), Symbol):
         return NOTHING

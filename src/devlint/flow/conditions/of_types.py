@@ -6,6 +6,7 @@ from collections.abc import Mapping, Set
 
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import PROVED, Kind, Origin, Value
+from devlint.flow.frames.aspects import Aspect
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import (
@@ -146,6 +147,7 @@ def has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
     found = frame.object(value) if value.trait is Trait.SELF else None
     if found is None or not isinstance(found.source, ClassInfo) or name in found.entries:
         return None
+    frame.asked.add(Aspect.MAKER)
     if frame.outermost.function is not found.source.methods.get("__init__"):
         return None
     lineage = found.source.lineage()

@@ -54,10 +54,10 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
         if asked == "cpu" or holds:
             found[key] = (asked == "cpu") is holds
         elif asked == "cuda":
-            found[key] = known.get(key, True)
+            found[key] = known.get(key) is not False
         root = place.key.removesuffix(".device")
         if root != place.key and not means("namespace", root.partition(".")[0], "variable"):
-            found[ARGUMENTS_ON_HOST] = found.get(key, known.get(key, False))
+            found[ARGUMENTS_ON_HOST] = found.get(key, bool(known.get(key)))
     return tuple(found.items())
 
 

@@ -117,9 +117,7 @@ def _is_chosen(frame: Frame, device: Known | None) -> bool:
 
 def _is_counted(frame: Frame) -> bool:
     """Whether the code has counted the devices (`if torch.cuda.device_count() > 1:`)."""
-    return any(
-        holds and key.startswith(DEVICES_COUNTED) for key, holds in frame.state.known.items()
-    )
+    return frame.state.known.any(lambda key, holds: holds and key.startswith(DEVICES_COUNTED))
 
 
 def _record_choices(frame: Frame, node: ir.Expr, via: str) -> None:

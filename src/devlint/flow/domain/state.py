@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import is_
 from types import MappingProxyType
@@ -10,6 +10,7 @@ from types import MappingProxyType
 from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known, given, rekeyed
 from devlint.flow.domain.paths import Ref, identity
+from devlint.flow.domain.settled import Conditions
 from devlint.flow.domain.value_joins import join_held
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.model import ir
@@ -97,6 +98,12 @@ class Object:
         """Everything inside, last what stands for all that isn't known one by one."""
         return (*(self.items or ()), *self.entries.values(), self.element)
 
+    @property
+    def places(self) -> Iterator[Device]:
+        """Where it is, and everything inside."""
+        yield self.device
+        yield from (each.device for each in self.inside)
+
     def others(self) -> Value:
         """The join of what is inside besides the entries."""
         return self.element if self.items is None else join_held(list(self.items))
@@ -159,13 +166,13 @@ class State:
         self,
         env: dict[str, Value] | None = None,
         heap: Mapping[Ref, Object] | None = None,
-        known: dict[str, bool] | None = None,
+        known: Mapping[str, bool] | Conditions | None = None,
         default: Device = CPU,
         paths: dict[str, Value] | None = None,
     ) -> None:
         self.env = {} if env is None else env
         self.heap = heap if isinstance(heap, Heap) else Heap(heap or {}, heap or ())
-        self.known = {} if known is None else known
+        self.known = known if isinstance(known, Conditions) else Conditions(known)
         self.asked: dict[str, Asked] = {}
         self.default = default
         self.paths = {} if paths is None else paths
@@ -242,7 +249,7 @@ class State:
         """The device under the conditions that hold here."""
         if isinstance(device, Known) or device is UNKNOWN:
             return device
-        for key, holds in self.known.items():
+        for key, holds in self.known.of_place(device):
             if holds or isinstance(device, Guarded):
                 device = given(device, key, holds)
         return device

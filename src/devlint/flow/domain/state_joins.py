@@ -133,8 +133,8 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
             for path, value in a.paths.items()
             if path in b.paths
         }
-    joined.known = {k: v for k, v in a.known.items() if b.known.get(k) is v}
-    joined.asked = _join_asked(joined.known, a.asked, b.asked)
+    joined.known = a.known.common(b.known)
+    joined.asked = _join_asked(joined.known.names(), a.asked, b.asked)
     joined.copies = _join_copies(a.copies, b.copies)
     joined.busy = _join_work(a.busy, b.busy)
     return joined

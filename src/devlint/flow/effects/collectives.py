@@ -55,7 +55,7 @@ def collective(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     group, handed_on = args.keyword("group"), args.gives(("group",))
     if group is not None and handed_on and not frame.is_parameter(group[0]):
         return NOTHING  # what is no argument may be a group of any backend
-    if any("backend" in key for key in frame.state.known):
+    if frame.state.known.any(lambda key, _: "backend" in key):
         return NOTHING  # the code asks which it is
     for expression, value in operands(Use(frame, node, row, args), row.operands):
         if value.kind not in TENSORS or value.origin not in PROVED:

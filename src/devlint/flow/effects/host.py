@@ -118,7 +118,7 @@ def _is_no_tensor(frame: Frame, operand: Operand) -> bool:
     if not is_place_of_argument(operand.device) or not isinstance(operand.device, Symbol):
         return False
     name = operand.device.key.partition(".")[0]
-    return any(holds and asks_type_of(key, name) for key, holds in frame.state.known.items())
+    return frame.state.known.any(lambda key, holds: holds and asks_type_of(key, name))
 
 
 def _is_made_of_input(operand: Operand, role: Role) -> bool:

@@ -15,12 +15,12 @@ from devlint.flow.domain.paths import Ref, Turn, path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.values import DEFINED, Kind, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
-from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
+from devlint.flow.frames import telling
+from devlint.flow.frames.aspects import Around, Aspect
 from devlint.flow.frames.files import ClassInfo, Closure, File, Scope
 from devlint.flow.frames.operands import operand
 from devlint.flow.frames.world import World
 from devlint.flow.syntax.bindings import rebound_in
-from devlint.flow.syntax.walk import first_parameter, first_row
 from devlint.model import ir
 
 _MEANS_THE_SAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN, HOST_CHOSEN))
@@ -35,7 +35,7 @@ class Frame:
     state: State
     function: ir.Function | None = None
     qualname: str = ""
-    role: Role = Role.PLAIN
+    of_role: Role = Role.PLAIN
     owner: ClassInfo | None = None
     around: tuple[Scope, ...] = ()
     """The enclosing functions, innermost first."""
@@ -59,8 +59,6 @@ class Frame:
     """A call in it wasn't followed, since what had led here was called again."""
     reached: set[ir.Function] = field(default_factory=set)
     """The functions that calls in it have led to."""
-    is_deep: bool = False
-    """What it does hangs on how many calls have led here."""
     cycle: set[ir.Function] = field(default_factory=set)
     """Functions that lead to each other, and to its own, by what was seen since it began."""
     returns: list[tuple[Value, State]] = field(default_factory=list)
@@ -88,6 +86,25 @@ class Frame:
     """A `with` statement of this function has set the default device."""
     default_of: str = ""
     """The parameter whose default is being evaluated."""
+
+    @property
+    def asked(self) -> set[Hashable]:
+        """What it has asked of how it was called: the questions of `aspects.Asked`."""
+        return self.state.known.read
+
+    @property
+    def role(self) -> Role:
+        """What its code is for, where something hangs on that."""
+        self.asked.add(Aspect.ROLE)
+        return self.of_role
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether what goes wrong here is written down."""
+        if self.recording and not self.expecting:
+            return True
+        self.state.known.read.add(Aspect.HEARD)
+        return False
 
     @property
     def name(self) -> str:
@@ -126,8 +143,8 @@ class Frame:
         function that runs apart, or in one where some names stand for something else."""
         known = self.state.known
         if file is self.file and not is_apart:
-            return {key: holds for key, holds in known.items() if foreign.isdisjoint(roots(key))}
-        return {key: holds for key, holds in known.items() if key in _MEANS_THE_SAME}
+            return {k: holds for k, holds in known.literals() if foreign.isdisjoint(roots(k))}
+        return {key: holds for key, holds in known.literals() if key in _MEANS_THE_SAME}
 
     def evaluate(self, node: ir.Expr) -> Value:
         """The value of an expression; its facts are recorded on the way."""
@@ -155,36 +172,12 @@ class Frame:
 
     def context(self, *by: str) -> Context:
         """What stands around a fact, and the rows of policy by which it is one."""
-        known, guard = self.state.known, self.guard
-        if known.get(CUDA_AVAILABLE):
-            guard = Guard.PROVEN
-        elif known.get(ACCELERATOR_CHOSEN) and guard is Guard.NONE:
-            guard = Guard.CHOSEN
-        receiver = "" if self.owner is None else first_parameter(self.function)
-        owner = self.owner if self.role is Role.MODULE else None
-        stateless = owner is not None and owner.is_stateless()
-        running = self.outermost
-        method, name = running.owner and running.function, running.qualname
-        row = first_row(method) if method else 0
-        return Context(self.qualname, self.role, guard, receiver, stateless, by, name, row)
+        return telling.context(self, by)
 
     def record(self, fact: Fact) -> None:
         """Write a fact down, unless nothing is told here; of a followed function, as one of the
         call that leads there."""
-        if self.world.trial is not None:
-            if not self.expecting:
-                self.world.trial.facts.append(fact)
-            return
-        if not self.recording:
-            return
-        if self.expecting:
-            self.withhold(fact, "expected-error")
-            return
-        told = at_call_site(self, fact) if self.is_guest else fact
-        if told is not None and hangs_on_finding(told):
-            self.withhold(told, "condition-of-another-file")
-        elif told is not None:
-            self.world.facts.append(told)
+        telling.record(self, fact)
 
     def withhold(self, fact: Fact, by: str) -> None:
         """Nothing is reported of a fact: this tells whoever asks why."""
@@ -194,14 +187,13 @@ class Frame:
     @property
     def notes(self) -> bool:
         """Whether what is to be told at the end of the file may be noted."""
-        return self.recording and not self.expecting and not self.is_guest
+        return self.file is self.world.home and self.is_heard
 
     @property
     def tells(self) -> bool:
         """Whether facts about single lines are wanted: not in inlined calls, whose function is
         run on its own as well."""
-        alone = self.is_alone and not self.inherited
-        return self.recording and alone and not self.expecting
+        return self.is_alone and not self.inherited and self.is_heard
 
     def operand(self, node: ir.Expr, value: Value) -> Operand:
         """The value at a node as rules see it: conditions applied, objects looked up."""
@@ -330,9 +322,16 @@ class Frame:
 
     @property
     def outermost(self) -> Frame:
-        """The frame that runs on its own, from which calls have led here."""
+        """The frame that runs on its own, from which calls have led here: what that is for tells
+        its role, too."""
+        self.asked.add(Aspect.ROLE)
         *_, last = self.chain()
         return last
+
+    def runs_in(self, name: str) -> bool:
+        """Whether a function of that name runs, here or in what has called it."""
+        self.asked.add(Around(name))
+        return any(each.name == name for each in self.chain())
 
     def chain(self) -> Iterator[Frame]:
         """This frame and those that called it."""

@@ -35,12 +35,10 @@ class Worked(NamedTuple):
 class Answers:
     """What calls of functions gave."""
 
-    summaries: dict[Hashable, Any] = field(default_factory=dict)
+    summaries: dict[Hashable, list[Any]] = field(default_factory=dict)
     """What calls gave and did, by what they brought."""
-    forms: dict[Hashable, Any] = field(default_factory=dict)
-    """The first of them by what it brought but for its constants."""
-    general: dict[Hashable, Any] = field(default_factory=dict)
-    """Those of all such calls; None where they hang on their constants."""
+    variants: dict[Hashable, list[Any]] = field(default_factory=dict)
+    """Calls that differ in their constants alone, by what else they brought."""
     runs_without_constants: int = 0
     """How many there were: the number of one tells what stands for its constants."""
     opened: int = 0

@@ -42,7 +42,7 @@ def defines(frame: Frame, value: Value | None, name: str) -> bool:
 def sets_up_again(frame: Frame) -> bool:
     """Whether `reset_parameters` runs here, or what it calls: most modules are only made by it, few
     are moved and then set up again."""
-    return any(each.qualname.endswith(".reset_parameters") for each in frame.chain())
+    return frame.runs_in("reset_parameters")
 
 
 def runs_again(method: ir.Function) -> bool:

@@ -127,13 +127,13 @@ class World:
         """What is noted meanwhile of the file as a whole, apart from what was noted before. What is
         found out `for_all` linted files hangs on no call that came before in this one."""
         answers, before, self.of_file = self.answers, self.of_file, OfFile.nothing()
-        forms, general = answers.forms, answers.general
+        variants = answers.variants
         if for_all:
-            answers.forms, answers.general = {}, {}
+            answers.variants = {}
         try:
             yield self.of_file
         finally:
-            answers.forms, answers.general = forms, general
+            answers.variants = variants
             before.update(self.of_file)
             self.of_file = before
 

@@ -101,7 +101,7 @@ def _made(frame: Frame, info: ClassInfo) -> dict[str, Value]:
     ref = (info, "made")
     this = Value(Kind.INSTANCE, data=ref, trait=Trait.SELF)
     state = State({}, Heap({ref: Object(source=info)}))
-    alone = Frame(frame.world, info.file, state, role=info.role, recording=False)
+    alone = Frame(frame.world, info.file, state, of_role=info.role, recording=False)
     taken = (p.name for p in init.node.params[1:] if not p.kind.startswith("*"))
     given = {name: path_value(name) for name in taken}
     with frame.world.uncounted():

@@ -114,12 +114,12 @@ def note_meeting(
 ) -> None:
     """Remember where a tensor on a stored device met something that follows the module. One with
     no dimension may meet any; `shaped`: none of them is such."""
-    for operand in operands if frame.recording else ():
+    for operand in operands:
         owner, free = operand.value.data, operand.value.scalar is not False and not shaped
         if operand.origin is not Origin.STALE or not isinstance(owner, tuple) or free:
             continue
         other = next((each for each in operands if _follows(each, operand)), None)
-        if other is not None:
+        if other is not None and frame.is_heard:
             words = f"`{operand}` is there, and meets `{other}` here"
             frame.world.classes.stale.setdefault(owner, []).append((node, words))
 

@@ -8,13 +8,12 @@ they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from devlint.flow.domain.derivation import first
 from devlint.flow.domain.keys import HAS_LENGTH
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.mixtures import Empty
 from devlint.flow.domain.paths import Path
+from devlint.flow.domain.settled import Conditions
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments, Given
@@ -25,7 +24,7 @@ from devlint.torchapi.effects import Dims, Effect, Row
 
 
 def dimensions(
-    args: Arguments, row: Row, of: Value | None = None, known: Mapping[str, bool] | None = None
+    args: Arguments, row: Row, of: Value | None = None, known: Conditions | None = None
 ) -> bool | None:
     """True: certainly 0-dimensional; False: certainly not; None: not known. `known` are the
     conditions that are settled."""
@@ -158,7 +157,7 @@ def _by_size(args: Arguments, row: Row) -> bool | None:
     return _by_shape(args, row, None)
 
 
-def _by_data(args: Arguments, row: Row, known: Mapping[str, bool] | None) -> bool | None:
+def _by_data(args: Arguments, row: Row, known: Conditions | None) -> bool | None:
     given = args.find(row.data or (0, "data"))
     if given is None:
         return None

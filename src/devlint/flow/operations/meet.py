@@ -110,7 +110,7 @@ def on_host(frame: Frame, operands: Iterable[Operand]) -> bool:
     """Whether all of them are there since nobody has asked for an accelerator: the flag for that
     doesn't hold here, or CUDA is absent, and none is named."""
     known = frame.state.known
-    host = known.get(HOST_CHOSEN, False) or known.get(CUDA_AVAILABLE) is False
+    host = known.get(HOST_CHOSEN) or known.get(CUDA_AVAILABLE) is False
     return host and not any(names_accelerator(each.device) for each in operands)
 
 
@@ -294,7 +294,7 @@ def _stray_parts(
 
 def _note_unproven(frame: Frame, tensors: list[Given], node: ir.Node) -> None:
     """In `forward`, what a tensor meets is where the module is, also where that isn't proved."""
-    if frame.role is not Role.MODULE or not frame.qualname.endswith(".forward"):
+    if not frame.qualname.endswith(".forward") or frame.role is not Role.MODULE:
         return
     unproved = (value.kind is Kind.TENSOR and frame.place(value) == UNKNOWN for _, value in tensors)
     if not frame.notes or not any(unproved):
@@ -317,11 +317,11 @@ def _kept_by(value: Value) -> tuple[ClassInfo, str] | None:
 
 def note_kept(frame: Frame, operands: list[Operand], node: ir.Node) -> None:
     """Remember where a tensor kept as a plain attribute met something that follows the module."""
-    if not frame.recording:
-        return
     for operand in operands:
         owner = _kept_by(operand.value)
+        if owner is None:
+            continue
         others = [o for o in operands if difference(o.device, operand.device) is not None]
-        if owner is not None and others:
+        if others and frame.is_heard:
             words = f"`{operand}` is on {operand.device}, `{others[0]}` on {others[0].device}"
             frame.world.classes.kept.setdefault(owner, []).append((node, words))

@@ -95,7 +95,7 @@ def note_plain(frame: Frame, node: ir.Attribute, base: Value) -> None:
     """Note that the device of a number or a string is read. Which of the two an argument is, a call
     tells; whoever asks what it got takes either."""
     function = frame.function
-    if not frame.recording or frame.expecting or frame.world.trial is not None:
+    if not frame.is_heard or frame.world.trial is not None:
         return
     if function is None or not isinstance(node.value, ir.Name):
         return

@@ -174,8 +174,8 @@ def _is_of_file(frame: Frame, node: ir.Expr) -> bool:
 def _is_made_anew(frame: Frame, info: ClassInfo | None, name: str, value: Value | None) -> bool:
     """Whether a method that runs again makes a parameter or a buffer which another one has made:
     what nobody else makes, it makes for the constructor."""
-    functions = [each.function for each in frame.chain()]
-    again = any(isinstance(each, ir.Function) and runs_again(each) for each in functions)
+    functions = (each.function for each in frame.chain())
+    again = frame.runs_in("reset_parameters") and any(map(runs_again, filter(None, functions)))
     if not again or info is None or value is None or not is_registered(value):
         return False
     classes = frame.world.classes
@@ -189,7 +189,7 @@ def _is_made_anew(frame: Frame, info: ClassInfo | None, name: str, value: Value 
 
 def _is_made(frame: Frame) -> bool:
     """Whether a constructor runs, or what it calls."""
-    return any(each.name == "__init__" for each in frame.chain())
+    return frame.runs_in("__init__")
 
 
 def _is_own(frame: Frame, node: ir.Attribute) -> bool:

@@ -24,7 +24,7 @@ class Reads:
 
 def tells_all(reads: Reads, before: State, after: State) -> bool:
     """Whether the first round has left nothing that another one would read."""
-    same = before.known.items() <= after.known.items() and before.besides == after.besides
+    same = before.known.literals() <= after.known.literals() and before.besides == after.besides
     if not same or any(after.env.get(name) != before.env.get(name) for name in reads.names):
         return False
     changed = {
