@@ -164,12 +164,10 @@ def key_of(frame: Frame, node: ir.Expr) -> Literal | None:
         case ir.Compare(op=">", left=left, right=ir.Constant(value=0)) if _is_truth(frame, left):
             return key_of(frame, left)
     known = {} if frame.caller is None else _known_to_callers(frame, node)
-    key = None if known else frame.file.once(_words, node, frame)
-    if known:
-        node = spelled_out(node, known)
-        key = _words(node, frame, known.values())
+    key = frame.file.once(_spelled, (node, tuple(known.items())), frame)
     if key is None and (paths := paths_in(frame, node)):
-        key = _words(spelled_out(node, paths), frame, paths.values())
+        others = ((name, path) for name, path in paths.items() if name not in known)
+        key = frame.file.once(_spelled, (node, (*known.items(), *others)), frame)
     if key is not None and _found_out(frame, node):
         return local_name(frame, key[0]), key[1]
     return key
@@ -188,9 +186,7 @@ def _known_to_callers(frame: Frame, node: ir.Expr) -> dict[str, str]:
     what an argument is to who calls, each with the path of that. A method that runs on its own has
     its own names for what its object holds."""
     found: dict[str, str] = {}
-    for each in descendants(node):
-        if not isinstance(each, (ir.Name, ir.Attribute)):
-            continue
+    for each in frame.file.once(_paths_in, node):
         holder = frame.look_up(root_name(each)) if isinstance(each, ir.Attribute) else None
         is_own = holder is not None and holder.data == (frame.class_of(holder), "self")
         value = None if is_own else stored(frame, each)
@@ -201,10 +197,23 @@ def _known_to_callers(frame: Frame, node: ir.Expr) -> dict[str, str]:
     return found
 
 
+def _paths_in(node: ir.Expr) -> list[ir.Name | ir.Attribute]:
+    """The names and the attributes in an expression."""
+    return [each for each in descendants(node) if isinstance(each, (ir.Name, ir.Attribute))]
+
+
 def parting(frame: Frame, node: ir.Expr) -> Literal | None:
     """As `key_of`, of a condition that parts two paths: it may ask whether a place is the host,
     which says where things are that are there on one of them."""
     return key_of(frame, node) or host_key(frame, node)
+
+
+def _spelled(
+    condition: tuple[ir.Expr, tuple[tuple[str, str], ...]], frame: Frame
+) -> Literal | None:
+    """As `_words`, with paths in the place of some names."""
+    node, paths = condition
+    return _words(spelled_out(node, dict(paths)), frame, [path for _, path in paths])
 
 
 def _words(node: ir.Expr, frame: Frame, paths: Collection[str] = ()) -> Literal | None:

@@ -91,12 +91,17 @@ def _also(first: ir.Expr | None, second: ir.Expr) -> ir.Expr:
 def paths_in(frame: Frame, node: ir.Expr) -> dict[str, str]:
     """The names in a condition that the running function has bound to a part of something else,
     each with the path of that: `cfg` and `self.cfg`, behind `cfg = self.cfg`."""
-    bound = {name: frame.look_up(name) for name in names_in(node) if frame.binds(name)}
+    named = frame.file.once(_named, node)
+    bound = {name: frame.look_up(name) for name in named if frame.binds(name)}
     return {
         name: value.data.text
         for name, value in bound.items()
         if value is not None and isinstance(value.data, Path) and value.data.is_dotted
     }
+
+
+def _named(node: ir.Expr) -> frozenset[str]:
+    return frozenset(names_in(node))
 
 
 def spelled_out(node: ir.Expr, paths: Mapping[str, str]) -> ir.Expr:

@@ -66,10 +66,12 @@ def _continued(info: ClassInfo) -> frozenset[str]:
     for _, method in info.all_methods():
         this = first_parameter(method)
         for node in nodes_of(method.body) if method.name != "__init__" else ():
-            read = descendants(node.value) if isinstance(node, ir.Assign) and node.value else ()
-            before = {self_attribute(each, this) for each in read}
-            for name in {self_attribute(each, this) for each in targets(node)} - {""}:
-                (continued if name in before else anew).add(name)
+            stored = {self_attribute(each, this) for each in targets(node)} - {""}
+            if stored:
+                read = descendants(node.value) if isinstance(node, ir.Assign) and node.value else ()
+                before = {self_attribute(each, this) for each in read}
+                continued |= stored & before
+                anew |= stored - before
     return frozenset(continued - anew)
 
 

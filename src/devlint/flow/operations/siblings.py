@@ -43,7 +43,8 @@ def beside_moved(
     if value.kind is not Kind.UNKNOWN or value.trait or frame.file.places_batches:
         return value
     whole = target.id if isinstance(target, ir.Name) else ""
-    names = set(_unpacked(body, whole) if whole else names_in(target))
+    unpacked = frame.file.once(_unpacked, body)
+    names = unpacked.get(whole, frozenset()) if whole else frozenset(names_in(target))
     row = next(_moves(frame, body, names, whole), None)
     if row is None:
         return value
@@ -63,23 +64,31 @@ def may_be_number(frame: Frame, node: ir.Expr, value: Value) -> bool:
     return not isinstance(node, ir.Name) or node.id not in scan.tensors | scan.used
 
 
-def _unpacked(body: ir.Body, whole: str) -> Iterator[str]:
-    """The names into which something is unpacked."""
+def _unpacked(body: ir.Body) -> dict[str, frozenset[str]]:
+    """The names into which each name is unpacked."""
+    found: dict[str, frozenset[str]] = {}
     for node in nodes_of(body):
         match node:
             case ir.Assign(targets=(ir.Display() as target,), value=ir.Name(id=name)):
-                yield from names_in(target) if name == whole else ()
+                found[name] = found.get(name, frozenset()).union(names_in(target))
+    return found
+
+
+def _kept_calls(body: ir.Body) -> list[tuple[ir.Call, bool]]:
+    """The calls in a body, and whether something is done with what each gives."""
+    nodes = list(nodes_of(body))
+    dropped = {node.value for node in nodes if isinstance(node, ir.Evaluate)}
+    return [(node, node not in dropped) for node in nodes if isinstance(node, ir.Call)]
 
 
 def _moves(frame: Frame | None, body: ir.Body, names: Set[str], whole: str = "") -> Iterator[str]:
     """For each move of one of these names, or of an item of the `whole`, to a place that none of
     them tells: the row of policy by which that is one, or ""."""
-    nodes = list(nodes_of(body))
-    dropped = {node.value for node in nodes if isinstance(node, ir.Evaluate)}  # modules are so
-    for node in nodes:
+    calls = _kept_calls(body) if frame is None else frame.file.once(_kept_calls, body)
+    for node, is_kept in calls:
         match node:
             case ir.Call(func=ir.Attribute(value=moved, attr="to" | "cuda" as attr)) if (
-                node not in dropped and _is_part(moved, names, whole)
+                is_kept and _is_part(moved, names, whole)  # modules are moved where they are
             ):
                 told = {name for each in node.args for name in names_in(each.value)}
                 if told.isdisjoint((*names, whole)):
