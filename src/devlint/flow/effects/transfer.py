@@ -206,9 +206,10 @@ def _host_only(use: Use) -> Value:
 
 def _register(use: Use) -> Value:
     receiver, name = use.args.receiver, use.args.find((0, "name"))
-    kept = use.args.value((1, "tensor", "param", "module", "default"))
+    given = use.args.find((1, "tensor", "param", "module", "default"))
     if receiver is None or name is None:
         return plain(use.row)
+    kept = NOTHING if given is None else _as_buffer(use, *given)
     found = use.frame.object(receiver[1])
     spelled = isinstance(name[1].data, str)
     if found is not None and (spelled or kept.kind is Kind.MODULE):
@@ -221,6 +222,18 @@ def _register(use: Use) -> Value:
         if kept.kind is Kind.MODULE and found.items is not None:  # of a `Sequential`
             extend_module(use.frame, receiver[1], kept)
     return plain(use.row)
+
+
+def _as_buffer(use: Use, node: ir.Expr, value: Value) -> Value:
+    """What is registered: a buffer is a tensor, whatever it is computed from. What has a name may
+    have been left out."""
+    is_buffer = use.row.trait == Trait.REGISTERS_BUFFER.value and isinstance(node, _COMPUTED)
+    if not is_buffer or value.kind is not Kind.UNKNOWN or value.trait is not None:
+        return value
+    return Value(Kind.TENSOR, trace=Step(Sort.TENSOR_BY_USE, node))
+
+
+_COMPUTED = (ir.Binary, ir.Unary, ir.Compare, ir.Subscript, ir.Call)
 
 
 def _construct(use: Use) -> Value:

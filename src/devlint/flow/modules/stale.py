@@ -13,6 +13,7 @@ from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import KeptDevice, Operand
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.walk import defaults_to_none, parameter_named
 from devlint.model import ir
 from devlint.model.reports import Hop
@@ -26,13 +27,16 @@ def remember(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
     if value.kind not in (Kind.DEVICE, Kind.UNKNOWN):
         return value
     owner = (info, name)
-    stores = frame.world.classes.stores.get(owner, [])
+    stores = _stores(frame, owner)
     read = value.trait is Trait.DEVICE_OF_TENSOR and value.device == CPU
     if len(stores) != 1 or not _is_stored_once(info, name):
         return Value(Kind.DEVICE) if read else value
     node = stores[0][1].node
     if read:
         return value.but(data=Remembered("", False, owner, moves=True))
+    init = info.methods.get("__init__")
+    if init is None or name not in info.file.scan(init).self_stores:
+        return value  # what a base is given, its class decides
     if isinstance(node, ir.Name) and _left_out(info, node):
         return value.but(data=Remembered(node.id, False, owner))
     if _or_cpu(info, frame, node):
@@ -64,14 +68,24 @@ def _names_a_device(value: Value) -> bool:
     return value.device != UNKNOWN or (value.kind is Kind.STRING and isinstance(value.data, str))
 
 
+def _stores(frame: Frame, owner: tuple[ClassInfo, str]) -> list[tuple[ir.Stmt, Operand]]:
+    """Where an attribute is written, by the class itself or by the constructor of a base in the
+    file."""
+    classes = frame.world.classes
+    return classes.stores.get(owner) or classes.inherited.get(owner, [])
+
+
 def _is_stored_once(info: ClassInfo, name: str) -> bool:
-    """Whether the constructor stores it, and no other method does, nor one that moves."""
+    """Whether one constructor in the file stores it, and no other method does, nor one that
+    moves."""
     if info.moves_itself() or info.intercepts() or info.is_open:
         return False
-    init = info.methods.get("__init__")
-    if init is None or name not in info.file.scan(init).self_stores:
-        return False
-    return not any(method is not init and name in scan.self_stores for method, scan in info.scans())
+    storing = [each for each in info.all_methods() if name in _scanned(*each).self_stores]
+    return [(each.file, method.name) for each, method in storing] == [(info.file, "__init__")]
+
+
+def _scanned(info: ClassInfo, method: ir.Function) -> Scan:
+    return info.file.scan(method)
 
 
 def _left_out(info: ClassInfo, node: ir.Expr) -> bool:
@@ -136,7 +150,7 @@ def tell(info: ClassInfo, frame: Frame) -> None:
     for (owner, name), meetings in frame.world.classes.stale.items():
         if owner is not info or not frame.recording:
             continue
-        statement, operand = frame.world.classes.stores[owner, name][0]
+        statement, operand = _stores(frame, (owner, name))[0]
         hops = tuple(Hop(node, words, Sort.STORED.value) for node, words in dict(meetings).items())
         uses = tuple(frame.world.classes.stale_uses.get((owner, name), ()))
         parameter = operand.node.id if isinstance(operand.node, ir.Name) else ""
