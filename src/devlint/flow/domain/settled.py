@@ -21,7 +21,7 @@ class Conditions:
     def __init__(
         self, settled: Mapping[str, bool] | None = None, read: set[Hashable] | None = None
     ) -> None:
-        self._settled = dict(settled or {})
+        self._settled = dict(settled) if settled else {}
         self.read = set() if read is None else read
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ class Conditions:
 
     def of_place(self, device: Device) -> ItemsView[str, bool]:
         """Those that may say where a device is that hangs on conditions, or on a run."""
-        self.read.update(_about(device))
+        self.read |= _about(device)
         return self._settled.items()
 
     def literals(self) -> ItemsView[str, bool]:
@@ -68,7 +68,9 @@ class Conditions:
 
     def copy(self) -> Conditions:
         """The same, which can be changed alone."""
-        return Conditions(self._settled, self.read)
+        other = Conditions(read=self.read)
+        other._settled = self._settled.copy()
+        return other
 
     def common(self, other: Conditions) -> Conditions:
         """Those that are settled the same way in both."""

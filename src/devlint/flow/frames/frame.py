@@ -268,7 +268,7 @@ class Frame:
     def look_up(self, name: str) -> Value | None:
         """The value of a name, or None where nothing binds it."""
         if name not in self.globals:
-            if self.is_rebound(name):
+            if name in self.file.rebound and self.is_rebound(name):
                 return self._rebound(name)
             value = self.state.env.get(name)
             if value is not None or self.binds(name):

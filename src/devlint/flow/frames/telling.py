@@ -41,7 +41,7 @@ def record(frame: Frame, fact: Fact) -> None:
         if frame.recording:
             frame.withhold(fact, "expected-error")
         return
-    told = at_call_site(frame, fact) if frame.is_guest else fact
+    told = fact if frame.file is frame.world.home else at_call_site(frame, fact)
     if told is not None and hangs_on_finding(told):
         frame.withhold(told, "condition-of-another-file")
     elif told is not None:
