@@ -810,3 +810,81 @@ def test_a_loader_of_a_class_that_another_file_gives(
         """,
     }
     assert lint(tmp_path, "fit.py", files) == found
+
+
+KEPT = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 3)
+            self.mask = None
+
+        def set_up(self, count):
+            self.mask = torch.tril(torch.ones(count, count))
+
+        def forward(self, x):
+            return self.layer(x) * self.mask
+"""
+
+
+@pytest.mark.parametrize(
+    ("main", "found"),
+    [
+        ("with torch.device(device):\n        net.set_up(3)", []),
+        ("with torch.no_grad(), torch.device('cuda'):\n        net.set_up(3)", []),
+        ("with torch.device('meta'):\n        net.set_up(3)", ["DEV401:12"]),
+        ("with torch.cuda.device(device):\n        net.set_up(3)", ["DEV401:12"]),
+        ("with torch.device(device):\n        net.set_up(3)\n    net.set_up(4)", ["DEV401:12"]),
+    ],
+)
+def test_a_default_device_that_another_file_lends(
+    tmp_path: Path, main: str, found: list[str]
+) -> None:
+    program = f"import torch\nfrom net import Net\n\ndef run(net, device):\n    {main}\n"
+    assert lint(tmp_path, "net.py", {"net.py": KEPT}) == ["DEV401:12"]
+    assert lint(tmp_path, "net.py", {"main.py": program}) == found
+
+
+LOSS = """
+    import torch
+    from torch import nn
+
+
+    class Loss(nn.Module):
+        def __init__(self, count):
+            super().__init__()
+            self.register_buffer("weights", torch.ones(count))
+            self.distance = nn.CrossEntropyLoss(weight=self.weights)
+
+        def of_classes(self, predictions, rows, index):
+            found = torch.full((3, 4), 1, device=predictions.device)
+            found[index] = torch.cat([row[0] for row in rows])
+            return self.distance(predictions, found)
+
+        def forward(self, masks, predictions, rows):
+            rows = [each.long().to(masks.device) for each in rows]
+            return self.of_classes(predictions, rows, masks.argmax(1))
+
+    if __name__ == "__main__":
+        from torch.utils.data import DataLoader
+        from models import network
+
+        torch.cuda.manual_seed_all(0)
+        net, loss = network(3), Loss(5)
+        for images, rows in DataLoader([1, 2]):
+            masks, predictions = net(images)
+            print(loss(masks, predictions, rows), {last})
+"""
+
+
+@pytest.mark.parametrize(("last", "found"), [("4", []), ("rows[0].device", ["DEV208:26"])])
+def test_a_program_that_shows_a_class_on_the_host(
+    tmp_path: Path, last: str, found: list[str]
+) -> None:
+    """The class speaks of devices, but nothing that runs there does; seeds are on none."""
+    text = LOSS.format(last=last)
+    codes = lint(tmp_path, "loss.py", {"loss.py": text}, Settings(pedantic=True))
+    assert [each for each in codes if each.startswith("DEV2")] == found

@@ -2090,3 +2090,137 @@ if __name__ == "__main__":
     wrong = main.replace("net(inputs(3, CUDA), CUDA)", "net(inputs(3, CUDA), False)")
     tree.write({"main.py": wrong})
     assert [code for code in tree.lint("main.py") if "DEV2" in code] == ["DEV202:13"]
+
+
+def test_what_is_read_from_a_file_beside_a_device_of_the_options(tree: Tree) -> None:
+    """`args.device` is no place where an argument of the calling function is."""
+    index = """
+        from dataclasses import dataclass, replace
+
+        import torch
+
+        @dataclass(frozen=True)
+        class Index:
+            rows: torch.Tensor
+
+            @classmethod
+            def load(cls, path):
+                return cls(torch.load(path, map_location="cpu")["rows"].float())
+
+            def to(self, device):
+                return replace(self, rows=self.rows.to(device))
+
+            def search(self, queries):
+                return queries @ self.rows.T
+
+        class Finder:
+            def __init__(self, index):
+                self.index = index
+
+            def to(self, device):
+                self.index.to(device)
+                return self
+    """
+    main = """
+        import argparse
+        import torch
+        from index import Finder, Index
+
+        def main(path):
+            args = argparse.ArgumentParser().parse_args()
+            finder = Finder(Index.load(path)).to(args.device)
+            return finder.index.search(torch.ones(3, 3, device=args.device))
+
+        def search(path, x):
+            return Index.load(path).search(x.to(x.device))
+    """
+    tree.write({"index.py": index, "main.py": main})
+    assert tree.lint("main.py") == ["DEV202:9"]
+    tree.write({"index.py": index.replace("self.index.to", "self.index = self.index.to")})
+    assert tree.lint("main.py") == []
+
+
+def test_what_an_object_moves_where_it_has_another_device(tree: Tree) -> None:
+    bank = """
+        import torch
+
+        class Bank:
+            def __init__(self):
+                self.times = torch.arange(8)
+                self._device = None
+
+            def _to(self, device):
+                if self._device == device:
+                    return
+                self.times = self.times.to(device)
+                self._device = device
+
+            def late(self, rows):
+                past = rows["past"]
+                self._to(past.device)
+                return (self.times > 3) & (past.sum(-1) > 0)
+    """
+    main = """
+        from bank import Bank
+
+        def main(loader, device):
+            bank = Bank()
+            for rows in loader:
+                bank.late({k: v.to(device) for k, v in rows.items()})
+    """
+    tree.write({"bank.py": bank, "main.py": main})
+    assert tree.lint("main.py") == []
+    tree.write({"bank.py": bank.replace("self._device == device", "self.is_small")})
+    assert tree.lint("main.py") == ["DEV202:7"]
+
+
+def test_a_registry_of_another_file_that_is_filled_here(tree: Tree) -> None:
+    registry = """
+        class Registry(dict):
+            def register(self, name):
+                def add(cls):
+                    if name in self:
+                        raise KeyError(name)
+                    self[name] = cls
+                    return cls
+
+                return add
+
+            def build(self, options):
+                given = dict(options)
+                return self[given.pop("name")](**given)
+
+        LOSSES = Registry()
+    """
+    losses = """
+        import torch
+        from torch import nn
+        from registry import LOSSES
+
+        @LOSSES.register("dice")
+        class Dice(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("weight", torch.ones(3))
+
+            def forward(self, x):
+                return x * self.weight
+
+        @LOSSES.register("focal")
+        class Focal(nn.Module):
+            def forward(self, x):
+                return x.mean()
+
+        class Combined(nn.Module):
+            def __init__(self, rows):
+                super().__init__()
+                self.terms = [LOSSES.build(row) for row in rows]
+
+            def forward(self, x):
+                return sum(term(x) for term in self.terms)
+    """
+    tree.write({"registry.py": registry, "losses.py": losses})
+    assert tree.lint("losses.py") == ["DEV402:23"]
+    listed = losses.replace("[LOSSES", "nn.ModuleList([LOSSES").replace("rows]", "rows])")
+    tree.write({"losses.py": listed})
+    assert tree.lint("losses.py") == []

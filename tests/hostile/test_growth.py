@@ -458,3 +458,19 @@ def test_blocks_beyond_a_bound_are_one_sentence(project: Project, block: str) ->
     project.write({"a.md": block * 10_001})
     ran = project.concise("--extension=md:markdown", "a.md")
     assert (ran.code, ran.out) == (2, "a.md:1:1: DEV003 more than 10,000 blocks of Python\n")
+
+
+@pytest.mark.parametrize(("count", "found"), [(8, True), (40, False)])
+def test_a_function_is_parted_by_its_last_tests(project: Project, count: int, found: bool) -> None:
+    """Each `if task.is_done(x): return torch.zeros(3)` parts the rest of a function once more."""
+    ways = (f"    if task.is_{n}(x):\n        return torch.zeros({n})\n" for n in range(count))
+    text = f"""import torch
+def first(task, x):
+    x = x.cuda()
+{"".join(ways)}    return x
+def main(task, x):
+    return torch.cat([x.cuda(), first(task, x)])
+"""
+    project.write({"a.py": text})
+    told = project.concise("--select=DEV2", "--pedantic").out
+    assert ("DEV202" in told) is found

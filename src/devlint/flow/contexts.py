@@ -69,6 +69,8 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
         return ONE_MACHINE if asked and project.is_on_one_machine(path) else ""
     if isinstance(fact, (CachedTensor, KeptTensor)) and project.stores(path, fact.attr):
         return FROM_OUTSIDE
+    if isinstance(fact, KeptTensor) and project.lends_device(path, fact.method):
+        return FROM_OUTSIDE
     if isinstance(fact, CachedTensor) and not fact.moved_later and project.tries_its_own(path):
         return OWN_MODEL
     if isinstance(fact, AttributeRead):
@@ -76,6 +78,8 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
         return FROM_OUTSIDE if plain and project.gives_modules(path, fact.attr) else ""
     places = [each.device for each in met(fact) if isinstance(each.device, Symbol)]
     if places and project.runs_on_host(path):
+        return OF_HOST_PROGRAM
+    if places and not fact.context.running and project.shows_on_host(path):
         return OF_HOST_PROGRAM
     given = any(map(is_place_of_argument, places))
     if given and fact.context.role is Role.PLAIN and project.gives_host(path):

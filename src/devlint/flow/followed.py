@@ -8,7 +8,7 @@ those of the linted file are; what goes wrong in them is told at the call that l
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -193,11 +193,6 @@ class Followed:
             return None if rest else bound
         dotted = f"{bound.data}.{rest}" if rest else bound.data
         return self._value(file, dotted, asked, depth + 1) or bound.but(data=dotted)
-
-    @property
-    def changing(self) -> Container[Ref]:
-        """The objects of other files that what runs now changes for good."""
-        return self.heap if self._watch.top_levels else ()
 
     def object(self, ref: Any, home: str) -> Object | None:
         """What a name of another file refers to. A plain container that is a registry holds what

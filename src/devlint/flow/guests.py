@@ -16,7 +16,7 @@ from devlint.flow.frames.world import World
 from devlint.flow.surroundings import Inquiry, Text, Watch
 from devlint.flow.syntax.imports import imported
 from devlint.flow.syntax.lookahead import Outline, outline
-from devlint.flow.syntax.outside import Done, placed
+from devlint.flow.syntax.outside import Done, lent, placed
 from devlint.flow.syntax.processes import spawned
 from devlint.flow.syntax.samples import of_samples
 from devlint.flow.syntax.walk import fills_others, names_in, statements_of
@@ -54,6 +54,11 @@ class Guest(dict[str, Value]):
     def placed(self) -> frozenset[Done]:
         """The attributes that the file binds or moves from outside of their objects."""
         return placed(self.text.module)
+
+    @cached_property
+    def lent(self) -> dict[str, bool]:
+        """The methods that the file calls, and whether it lends them a default device."""
+        return lent(self.text.module)
 
     @cached_property
     def starts(self) -> dict[str, bool]:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from devlint.flow.followed import DEEPEST, MOST_CALLERS, Followed
 from devlint.flow.frames.others import Heard, Parameter, Use
 from devlint.flow.frames.world import World
-from devlint.flow.surroundings import Text, gives_host, runs_on_host, tries_its_own
+from devlint.flow.surroundings import (
+    Text,
+    gives_host,
+    runs_on_host,
+    shows_on_host,
+    tries_its_own,
+)
 from devlint.flow.syntax.imports import imported
 from devlint.flow.syntax.processes import is_on_one_machine
 from devlint.flow.syntax.walk import bases_named, uncalled
@@ -104,6 +110,11 @@ class Project(Followed):
         """Whether a file is a program that no other file imports, and runs on the host."""
         guest = self._follow(path)
         return guest is not None and gives_host(guest.text) and self.is_program(path)
+
+    def shows_on_host(self, path: str) -> bool:
+        """Whether what a file does where it is run only shows its classes, and on the host."""
+        guest = self._follow(path)
+        return guest is not None and shows_on_host(guest.text)
 
     def tries_its_own(self, path: str) -> bool:
         """Whether a file is a program that no other file imports, and that trains a model of its
@@ -211,3 +222,10 @@ class Project(Followed):
         """As `places`, where it takes a file that is seen to do so: of many nothing is said."""
         files = self._naming(path, attr, self._around.placing)[:MOST_CALLERS]
         return any((attr, True) in each.placed for each in self._readable(files))
+
+    def lends_device(self, path: str, method: str) -> bool:
+        """Whether the files of the project that call a method by its name all lend it a default
+        device."""
+        files = self._naming(path, method, self._around.mentioning)[:MOST_CALLERS]
+        told = [each.lent[method] for each in self._readable(files) if method in each.lent]
+        return bool(told) and all(told)

@@ -11,6 +11,8 @@ from devlint.flow.domain.values import Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.steps import Steps
 from devlint.flow.syntax.programs import holds_tests, makes_its_own, runs, trains
+from devlint.flow.syntax.signs import speaks
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 
 if TYPE_CHECKING:
@@ -49,6 +51,14 @@ def gives_host(text: Text) -> bool:
     """Whether a file does something where it is run and never speaks of devices: what it gives its
     own functions is on the host."""
     return not text.speaks_of_devices and runs(text.module.body)
+
+
+def shows_on_host(text: Text) -> bool:
+    """Whether nothing speaks of devices but the classes of a file that does something where it is
+    run: it shows there what they do, on the host."""
+    body = text.module.body
+    outside = [each for each in body if not isinstance(each, ir.Class)]
+    return runs(body) and not speaks(nodes_of(outside))
 
 
 @dataclass(slots=True, eq=False)

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from devlint.flow.facts import Indexing, Known, Operand, may_be_accelerator, may_be_host
+from devlint.flow.facts import (
+    UNKNOWN,
+    Indexing,
+    Known,
+    Operand,
+    device_at,
+    difference,
+    left_out,
+    may_be_accelerator,
+    may_be_host,
+    off_host,
+)
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report
 from devlint.model.trees import is_named, written
@@ -31,11 +43,15 @@ def index_on_other_device(indexing: Indexing) -> Iterator[Report]:
         return
     if known and not known.is_host and not isinstance(index.device, Known):
         return  # the choice may fall on the same accelerator, or on the CPU, which is legal
-    if clash(index, base, indexing.context):
+    away = replace(index, device=off_host(index.device))
+    found = difference(away.device, base.device)
+    if found is not None and clash(away, base, indexing.context):
+        is_plain = left_out(index.device) in (UNKNOWN, index.device)
+        where_they_differ = index if is_plain else device_at(index.device, found.when)
         yield Report(
             at=index.node,
-            message=f"`{index}` is {place(index)} but indexes `{base}`, "
-            f"which is {''.join(where(base, index))}",
+            message=f"`{index}` is {place(where_they_differ)} but indexes `{base}`, "
+            f"which is {''.join(where(base, away))}",
             because=because(index, base),
             fix=_move(indexing),
             help=f"an index may be on the CPU or with the indexed tensor: "

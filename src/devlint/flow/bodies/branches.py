@@ -18,7 +18,7 @@ from devlint.flow.domain.value_joins import join_values
 from devlint.flow.domain.values import NAMED, NOTHING, Kind, Value
 from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import names_assigned, nodes_of
+from devlint.flow.syntax.walk import names_assigned, nodes_of, statements_of
 from devlint.model import ir
 from devlint.model.trees import called, dotted_name, last_name, one_or_several
 from devlint.policy import means
@@ -37,18 +37,37 @@ def branch(frame: Frame, node: ir.If) -> None:
     key = implications.parting(frame, test)
     loop, frame.loop = frame.loop, None
     arm, frame.arm = frame.arm, node
-    before = frame.state
+    before, (asked, holds) = frame.state, choices.positive(test)
     frame.state = frame.fork(before)
+    parts = key is None and frame.file.once(_returns, node)
+    if parts:
+        frame.state.parted = _parted(before, asked, holds)
     narrow.assume(frame, test, True)
     frame.run(node.body)
     yes, frame.state = frame.state, frame.fork(before)
     questions.note_built(frame, test, *map(yes.env.get, names_assigned(node.body)))
     _keep_stored(frame, node, yes)
+    if parts:
+        frame.state.parted = _parted(before, asked, not holds)
     narrow.assume(frame, test, False)
     frame.run(node.orelse)
     no, frame.state = frame.state, before
     frame.state = choices.merge_states(frame, yes, no, key, test)
     frame.loop, frame.arm = loop, arm
+
+
+def _returns(node: ir.If) -> bool:
+    """Whether a way out of a function stands in a branch."""
+    return any(isinstance(each, ir.Return) for each in statements_of((node,)))
+
+
+def _parted(before: State, asked: ir.Expr, holds: bool) -> dict[ir.Expr, bool]:
+    """How tests came out, the last ones: where more than that part a function, nobody asks."""
+    last = [*before.parted.items()][1 - _MOST_TESTS :]
+    return {**dict(last), asked: holds}
+
+
+_MOST_TESTS = 16
 
 
 def _keep_stored(frame: Frame, node: ir.If, taken: State) -> None:

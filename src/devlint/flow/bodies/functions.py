@@ -114,7 +114,7 @@ def _run_here(frame: Frame, call: Call) -> tuple[Value, Frame, list[Ref]]:
         _forget(frame, closure, call.positional, call.keywords)
         return returns.elements(frame, node, inner), inner, []
     project = frame.world.project
-    around = () if project is None else project.changing
+    around = () if project is None else project.heap
     left = left_behind(frame.state.heap, inner.state.heap, value, around)
     value = _of_other_names(frame, inner, value, left, call.hidden(frame))
     for ref in left:

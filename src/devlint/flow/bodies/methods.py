@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 from devlint.flow.bodies import cached, unregistered
 from devlint.flow.bodies.annotations import annotated
@@ -202,7 +202,9 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
             elif ref not in before:
                 merged.state.heap[ref] = found
     for ref, ends in changed.items():
-        merged.state.heap[ref] = _merge(info, before[ref], ends, ref == this.data)
+        moved = any(map(partial(_is_moved, before[ref]), ends))
+        if moved or ref == this.data:  # else it is as the constructor has left it
+            merged.state.heap[ref] = _merge(info, before[ref], ends, ref == this.data)
     followed = [method for _, method in setups]
     stale.forget_devices(info, merged, this, followed)
     forget_rewritten(info, merged, this, followed)
@@ -257,9 +259,14 @@ def _unreleased(value: Value) -> Value:
     return value.but(device=UNKNOWN) if released else value
 
 
+def _is_moved(before: Object, end: Object) -> bool:
+    """Whether a method has moved an object, and not to the host."""
+    return end.device != before.device and not only_host(end.device)
+
+
 def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -> Object:
     """What is known of the object itself, or of one that it holds, after methods that set up."""
-    moved = [end for end in ends if end.device != before.device and not only_host(end.device)]
+    moved = [*filter(partial(_is_moved, before), ends)]
     device = reduce(join, (end.device for end in moved)) if moved else before.device
     entries = dict(before.entries)
     for end in ends if is_self else moved:

@@ -26,7 +26,7 @@ from devlint.flow.modules.placement import (
 )
 from devlint.flow.modules.rewritten import as_kept, is_asked_about
 from devlint.flow.modules.stale import remember
-from devlint.flow.syntax.walk import first_parameter, self_attribute
+from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
 from devlint.model import ir
 from devlint.model.reports import Hop
 
@@ -139,8 +139,15 @@ def tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
                     only=not info.binds(name)
                     and sum(not isinstance(each, ir.Augment) for each, _ in stores) == 1,
                     scripted="torch.jit.ScriptModule" in info.library_bases(),
+                    method=_stored_by(info, statement),
                 )
             )  # fmt: skip
+
+
+def _stored_by(info: ClassInfo, statement: ir.Stmt) -> str:
+    """The method of a class, or of a base, in which a statement stands."""
+    methods = (method for _, method in info.all_methods())
+    return next((each.name for each in methods if statement in descendants(each)), "")
 
 
 def _is_brought_along(info: ClassInfo, name: str) -> bool:

@@ -40,6 +40,11 @@ def together(ends: list[End], settled: frozenset[str] = HINTS) -> End:
             for part, holds in reversed(parts):
                 joined = join_ends(*((joined, rest) if holds else (rest, joined)), part)
             return joined
+    for test in reversed(ends[0][1].parted):
+        holding = [end for end in ends if end[1].parted.get(test)]
+        others = [end for end in ends if end[1].parted.get(test) is False]
+        if holding and others and len(holding) + len(others) == len(ends):
+            return join_ends(together(holding, settled), together(others, settled), test=test)
     return reduce(join_ends, ends)
 
 

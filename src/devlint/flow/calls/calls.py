@@ -238,8 +238,8 @@ def _call_method(
         return device_index.of_unknown(frame, func, base)
     if kind is Kind.UNKNOWN and attr in _OF_TEXT:
         return Value(Kind.STRING)
-    if kind is Kind.UNKNOWN and isinstance(base.data, Path):
-        return _unknown_method(frame, node, func, base, base.data, args)
+    if kind is Kind.UNKNOWN and (isinstance(base.data, Path) or base.trait is Trait.LOADED):
+        return _unknown_method(frame, node, func, base, args)
     if kind is Kind.TOKENIZER:
         return encoded(frame, node, attr, args)
     if kind is Kind.STRING and attr == "format":
@@ -297,34 +297,34 @@ def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Ar
 
 
 def _unknown_method(
-    frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, path: Path, args: Arguments
+    frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments
 ) -> Value:
     """A method of something of which only the identity is known: what tensors alone have."""
-    attr = func.attr
+    attr, path = func.attr, base.data if isinstance(base.data, Path) else Path("")
     if base.trait is Trait.PLACER:
         return frameworks.called(frame, node, base, attr, args)
     if attr == "add_argument":
         note_option(frame, args)
         return NOTHING
     inner = f"{path.text}.{attr}"
-    stored = frame.state.paths.get(inner)
-    if stored is not None:
+    if (stored := frame.state.paths.get(inner)) is not None:
         return call_value(frame, node, func, stored, Arguments(args.all))
     if attr == "skipTest":
         return NONE.but(trait=Trait.EXITS)
-    if path.given and not args.all:
+    loaded = base.trait is Trait.LOADED
+    if (path.given or loaded) and not args.all:
         if attr == "values":
             return base
         if attr == "items":
-            return containers.pairs(frame, node, NOTHING, path_value(f"{path.text}[i]", given=True))
+            item = path_value(f"{path.text}[i]", given=True)
+            part = base.but(data=item.data) if loaded else item
+            return containers.pairs(frame, node, NOTHING, part)
     is_same = attr in SAME_MODULE or attr == "clone"
     if is_same and (not args.all or attr in ("train", "requires_grad_")):
         return base
     if attr in _ONLY_TENSORS and not isinstance(path, Typed):
-        loaded = base.trait is Trait.LOADED
-        of = as_loaded(base) if loaded else by_use(frame, func.value, path)
-        args = replace(args, receiver=(func.value, of))
-        return transfer.named(frame, node, f"torch.Tensor.{attr}", args)
+        of = (func.value, as_loaded(base) if loaded else by_use(frame, func.value, path))
+        return transfer.named(frame, node, f"torch.Tensor.{attr}", replace(args, receiver=of))
     if attr == "forward":
         return call_value(frame, node, func.value, base, Arguments(args.all))
     return call_value(frame, node, func, path_value(inner, path.given), args)

@@ -17,7 +17,7 @@ from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.settled import Conditions
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import TENSORS, Kind, Value
+from devlint.flow.domain.values import TENSORS, Kind, Value, as_loaded
 from devlint.flow.facts import Fact, Indexing
 from devlint.flow.facts.meetings import met
 from devlint.flow.frames.arguments import Arguments, Given
@@ -110,6 +110,7 @@ def _inputs(frame: Frame, args: Arguments) -> Iterator[_Input]:
         is_row = value.kind in (Kind.TUPLE, Kind.LIST)
         given = flatten(frame, argument.value, value) if is_row else [(argument.value, value)]
         for place, (part, each) in enumerate(given):
+            each = as_loaded(each)
             if each.kind in _ARE_TENSORS:
                 item = None if each is value else place
                 yield _Input(number, item, part, each, Step(Sort.ARGUMENT, part))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from devlint.flow.domain.derivation import Sort, Step, first
 from devlint.flow.domain.paths import identity
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import MADE, TENSORS, Kind, Value
+from devlint.flow.domain.values import MADE, TENSORS, Kind, Value, as_loaded
 from devlint.flow.facts import Role
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
@@ -29,6 +29,7 @@ def may_hold_tensors(frame: Frame, module: Object | None, args: Arguments) -> li
     found: list[Given] = []
     for position, (argument, value) in enumerate(args.all):
         name = argument.keyword or ""
+        value = value if hidden else as_loaded(value)
         if value.kind not in _MAY_HOLD_TENSORS:
             continue
         called = name or identity(_subject(argument.value))

@@ -34,7 +34,19 @@ def merge_states(frame: Frame, yes: State, no: State, key: Literal | None, test:
 
 
 def _by_key(yes: State, no: State, test: ir.Expr, key: Literal | None) -> State:
-    return join_states(*_in_order(yes, no, key), test if key is None else None)
+    if key is not None:
+        return join_states(*_in_order(yes, no, key))
+    test, holds = positive(test)
+    return join_states(*((yes, no) if holds else (no, yes)), test=test)
+
+
+def positive(test: ir.Expr) -> tuple[ir.Expr, bool]:
+    """`not x.any()`: what is asked, and whether the condition holds where that does. `not x` asks
+    whether there is one."""
+    match test:
+        case ir.Unary(op="not", operand=ir.Call() | ir.Compare() | ir.Boolean() as operand):
+            return operand, False
+    return test, True
 
 
 def _one_by_one(frame: Frame, yes: State, no: State, test: ir.Expr) -> State:

@@ -233,7 +233,7 @@ def _words(node: ir.Expr, frame: Frame, paths: Collection[str] = ()) -> Literal 
 
 
 def _asks_place(node: ir.Node) -> bool:
-    return isinstance(node, ir.Attribute) and node.attr.startswith(("device", "is_cuda"))
+    return isinstance(node, ir.Attribute) and node.attr.startswith(("device", "_device", "is_cuda"))
 
 
 def _found_out(frame: Frame, node: ir.Expr) -> bool:

@@ -16,6 +16,7 @@ from devlint.flow.frames.library import (
     is_builtin,
     named_types,
 )
+from devlint.flow.syntax.walk import first_parameter, self_attribute
 from devlint.model import ir
 from devlint.model.trees import is_named, one_or_several
 
@@ -134,8 +135,8 @@ _BASES: Mapping[str, frozenset[str]] = {
 
 def has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
     """What `hasattr(x, "name")` gives for what a call has passed: a tensor, a module, or what is of
-    Python. False for `hasattr(self, "name")` where the constructor hasn't stored it on any path,
-    and nothing else can have."""
+    Python. True for `hasattr(self, "name")` where the constructor always stores it, and False where
+    it hasn't on any path, and nothing else can have."""
     this, name = asked_attribute(frame, node) or (None, "")
     value = frame.look_up(this.id) if isinstance(this, ir.Name) else None
     if value is None:
@@ -145,15 +146,35 @@ def has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
     if frame.site and value.trait is None and value.kind in _PYTHON:
         return hasattr(_PYTHON[value.kind], name)
     found = frame.object(value) if value.trait is Trait.SELF else None
-    if found is None or not isinstance(found.source, ClassInfo) or name in found.entries:
+    if found is None or not isinstance(found.source, ClassInfo):
         return None
     frame.asked.add(Aspect.MAKER)
-    if frame.outermost.function is not found.source.methods.get("__init__"):
+    init = found.source.methods.get("__init__")
+    if frame.outermost.function is not init:
+        return True if init is not None and name in found.source.file.once(_stored, init) else None
+    if name in found.entries:
         return None
     lineage = found.source.lineage()
     if any(each.open_base or name in each.env or name in each.methods for each in lineage):
         return None
     return False
+
+
+def _stored(init: ir.Function) -> frozenset[str]:
+    """The attributes that a constructor stores or registers whatever it is given."""
+    this, found = first_parameter(init), set[str]()
+    for statement in init.body:
+        match statement:
+            case ir.Assign(targets=targets, value=ir.Expr()):
+                found.update(self_attribute(target, this) for target in targets)
+            case ir.Evaluate(
+                value=ir.Call(func=func, args=(ir.Argument(value=ir.Constant(value=str(name))), *_))
+            ) if self_attribute(func, this) in _REGISTERS:
+                found.add(name)
+    return frozenset(found - {""})
+
+
+_REGISTERS = ("register_buffer", "register_parameter", "register_module", "add_module")
 
 
 def _of_torch(value: Value, name: str) -> bool | None:

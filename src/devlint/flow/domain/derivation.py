@@ -60,6 +60,7 @@ class Sort(Enum):
     MOVE_HOST = "move.host", "moved to {device} here"
     MOVE_BESIDE = "move.where-another-is", "moved to {device} here"
     MOVE_TYPE = "move.by-type", "moved to {device} by its type here"
+    MOVE_STATE = "move.by-state", "takes the tensors of a state here: on {device}"
     MOVE_UNKNOWN = "move.unknown", "moved here"
     PREPARED = "move.by-framework", "prepared here: on {device}"
     MOVE_DATA = "move.data"
@@ -121,8 +122,11 @@ class Step:
 
 
 MOVES = frozenset(
-    (Sort.MOVE_NAMED, Sort.MOVE_CHOSEN, Sort.MOVE_HOST, Sort.MOVE_BESIDE, Sort.MOVE_TYPE)
-)
+    (
+        Sort.MOVE_NAMED, Sort.MOVE_CHOSEN, Sort.MOVE_HOST, Sort.MOVE_BESIDE, Sort.MOVE_TYPE,
+        Sort.MOVE_STATE,
+    )
+)  # fmt: skip
 """The moves of which it is known where they go."""
 UNTIL_MOVED = frozenset((Sort.HYPOTHESIS, Sort.HOST_LOADER, Sort.HOST_DATA_SET))
 """Assumptions about where something is, which a move makes void."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
-from devlint.flow.domain.keys import CUDA_AVAILABLE, Settled
+from devlint.flow.domain.keys import CUDA_AVAILABLE, ON_HOST, Settled
 from devlint.flow.domain.lattice import (
     Device,
     Guarded,
@@ -36,7 +36,8 @@ def difference(a: Device, b: Device) -> Difference | None:
     A host device differs from a symbol (it breaks as soon as that place is an accelerator);
     two symbols, or an accelerator and a symbol, may agree. `cuda` and `cuda:0` may agree too.
     Where CUDA is absent nothing is on it: whoever moves something there has failed before. And
-    what only a run can tell is most likely on the host there.
+    what only a run can tell is most likely on the host there, and where that is on the host, CUDA
+    is absent most likely.
     Where the host is what is left of a choice of an accelerator, a symbol is most likely what
     the same choice gave elsewhere.
     """
@@ -54,8 +55,10 @@ def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Diffe
             _difference(given(a, top, holds), given(b, top, holds), whole_a, whole_b)
             for holds in (True, False)
         )
-        if top == CUDA_AVAILABLE and no is not None and not _is_there(no, a, b):
+        if top == CUDA_AVAILABLE and no is not None and not _is_there(no, a, b, (top, False)):
             no = None
+        if top.endswith(ON_HOST) and yes is not None and yes.certain:
+            yes = yes if _is_there(yes, a, b, (top, True)) else None
         if yes is not None and yes == no and _are_same(a, b, top, yes.when):
             return yes
         if yes is not None:
@@ -74,9 +77,9 @@ def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Diffe
     return None
 
 
-def _is_there(found: Difference, a: Device, b: Device) -> bool:
+def _is_there(found: Difference, a: Device, b: Device, absent: tuple[str, bool]) -> bool:
     """Whether two devices that differ where CUDA is absent are both there."""
-    when = (*found.when, (CUDA_AVAILABLE, False))
+    when = (*found.when, absent)
     ends = (device_at(a, when), device_at(b, when))
     return found.certain and not any(isinstance(e, Known) and e.type == "cuda" for e in ends)
 

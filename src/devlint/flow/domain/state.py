@@ -146,6 +146,7 @@ Asked = Mapping[str, Value | None]
 ANOTHER = Value(Kind.UNKNOWN, data="bound anew")
 """Stands for a name that has been bound since."""
 NO_COPIES: Mapping[Hashable, bool] = MappingProxyType({})
+NO_TESTS: dict[ir.Expr, bool] = {}
 
 
 class State:
@@ -153,14 +154,17 @@ class State:
 
     `env` are names, `paths` what was written to attributes and items of values that aren't known
     (`args.device`), `heap` the objects, `known` the conditions that are settled, `asked` what those
-    were asked of that a test has settled, as it was then, `default` where tensors are made that
-    nobody places, `copies` the copies to the host that were begun and not
-    waited for, and whether they may still be under way, `busy` what an accelerator was given to do
-    since the clock was read: None for nothing, `WAITED` where the program has waited since,
-    `MASKED` where it has, and may go backward through what it has waited for.
+    were asked of that a test has settled, as it was then, `parted` how the tests came out here that
+    may come out otherwise the next time, `default` where tensors are made that nobody places,
+    `copies` the copies to the host that were begun and not waited for, and whether they may still
+    be under way, `busy` what an accelerator was given to do since the clock was read: None for
+    nothing, `WAITED` where the program has waited since, `MASKED` where it has, and may go backward
+    through what it has waited for.
     """
 
-    __slots__ = ("alive", "asked", "busy", "copies", "default", "env", "heap", "known", "paths")
+    __slots__ = (
+        "alive", "asked", "busy", "copies", "default", "env", "heap", "known", "parted", "paths",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -174,6 +178,7 @@ class State:
         self.heap = heap if isinstance(heap, Heap) else Heap(heap or {}, heap or ())
         self.known = known if isinstance(known, Conditions) else Conditions(known)
         self.asked: dict[str, Asked] = {}
+        self.parted: dict[ir.Expr, bool] = NO_TESTS
         self.default = default
         self.paths = {} if paths is None else paths
         self.copies: Mapping[Hashable, bool] = NO_COPIES
@@ -187,7 +192,7 @@ class State:
             other.paths = self.paths.copy()
         if self.asked:
             other.asked = self.asked.copy()
-        other.alive = self.alive
+        other.alive, other.parted = self.alive, self.parted
         other.copies, other.busy = self.copies, self.busy
         return other
 

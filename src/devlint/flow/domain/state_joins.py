@@ -10,6 +10,7 @@ from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.keys import asks_type, stands_in
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Guarded, Symbol, choose, join
 from devlint.flow.domain.mixtures import mix
+from devlint.flow.domain.parting import path_words
 from devlint.flow.domain.paths import Path, Ref
 from devlint.flow.domain.state import ANOTHER, MASKED, WAITED, Asked, Object, State
 from devlint.flow.domain.traits import Trait
@@ -22,7 +23,6 @@ from devlint.flow.domain.value_joins import (
     join_placed,
     join_unlike,
     join_values,
-    path_words,
 )
 from devlint.flow.domain.values import MADE, NAMED, NOTHING, TENSORS, Kind, Value, in_place_of
 from devlint.model import ir
@@ -134,6 +134,8 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
             if path in b.paths
         }
     joined.known = a.known.common(b.known)
+    if a.parted or b.parted:
+        joined.parted = dict(a.parted.items() & b.parted.items())
     joined.asked = _join_asked(joined.known.names(), a.asked, b.asked)
     joined.copies = _join_copies(a.copies, b.copies)
     joined.busy = _join_work(a.busy, b.busy)
@@ -267,10 +269,10 @@ End = tuple[Value, State]
 """What a path gives, and the state that it leaves."""
 
 
-def join_ends(a: End, b: End, key: str | None = None) -> End:
+def join_ends(a: End, b: End, key: str | None = None, test: ir.Expr | None = None) -> End:
     """What one of two paths gives: of containers on both, what is known of each."""
-    state, free = join_states(a[1], b[1], key), path_words(key, None)
-    if a[0].kind is b[0].kind and a[0].kind.is_container:
+    state, free = join_states(a[1], b[1], key, test), path_words(key, test)
+    if test is not None or (a[0].kind is b[0].kind and a[0].kind.is_container):
         return _join_bindings(state, a[0], b[0], key, free), state
     return join_unlike(a[0], b[0], key, free), state
 

@@ -7,7 +7,6 @@ from functools import reduce
 from devlint.flow.domain.derivation import Sort, Step, shown, steps
 from devlint.flow.domain.keys import (
     IS_NONE,
-    LONGEST,
     OF_PROCESSES,
     Settled,
     asks_type,
@@ -45,11 +44,6 @@ from devlint.flow.domain.values import (
     Value,
     is_fresh,
 )
-from devlint.model import ir
-from devlint.model.trees import descendants, last_name
-
-_ASK_ELSE = frozenset(("type", "isinstance", "is_tensor", "hasattr"))
-"""Functions that are asked what an argument is."""
 
 
 def join_values(a: Value, b: Value, key: str | None = None) -> Value:
@@ -111,12 +105,14 @@ def _or_none(value: Value, key: str | None, yes: Device, no: Device) -> Value:
 
 def _bound(a: Value, b: Value) -> tuple[Device, Device]:
     """Where two values are; UNKNOWN of the one that may be a 0-dimensional tensor on the host,
-    which may meet any device, unless the other one is what a move made of it; and of a parameter
-    or a buffer beside a plain tensor, for its module takes it along."""
+    which may meet any device, unless the other one is what a move made of it, or has no dimension
+    either; and of a parameter or a buffer beside a plain tensor, for its module takes it along."""
     if a.kind not in TENSORS or b.kind not in TENSORS:
         return a.device, b.device
     if (a.trait in REGISTERED) is not (b.trait in REGISTERED):
         return (UNKNOWN, b.device) if a.trait in REGISTERED else (a.device, UNKNOWN)
+    if a.scalar is b.scalar is True:
+        return a.device, b.device
     yes = UNKNOWN if _is_free(a) and not _came_from(b, a) else a.device
     return yes, UNKNOWN if _is_free(b) and not _came_from(a, b) else b.device
 
@@ -265,33 +261,12 @@ def join_unlike(a: Value, b: Value, key: str | None, free: str | None) -> Value:
     return joined.but(device=choose(free, yes, no))
 
 
-def path_words(key: str | None, test: ir.Expr | None) -> str | None:
-    """The key of the condition that has parted two paths, unless it asks what an argument is. One
-    that may change between two looks at it has none, but tells paths apart that part here and meet
-    here: its text is a key for these."""
-    if key is not None or test is None:
-        return None if key is None or stands_in(key) else key
-    text = ir.render(test, 2 * LONGEST)
-    asks_else = isinstance(test, ir.Unary) or any(map(_asks_else, descendants(test)))
-    return None if len(text) > LONGEST or asks_else or stands_in(text) else text
-
-
-def _asks_else(node: ir.Node) -> bool:
-    """Whether a part of a condition asks what an argument is, or whether it is there."""
-    match node:
-        case ir.Call(func=func):
-            return last_name(func) in _ASK_ELSE
-        case ir.Compare(op="is" | "is not", right=ir.Constant(value=None)):
-            return True
-    return False
-
-
 def _is_made_apart(fresh: Value, other: Value) -> bool:
     """Whether one path made a tensor on the host, or read it there, and the other one has another
     tensor, that is elsewhere."""
     if (
         not (is_fresh(fresh) or is_read(fresh))
-        or fresh.scalar is not False
+        or not (fresh.scalar is False or fresh.scalar is other.scalar is True)
         or not may_be_host(fresh.device)
     ):
         return False

@@ -206,6 +206,20 @@ def _state_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
     return Value(Kind.DICT, data=frame.allocate(node, Object(element=inside)))
 
 
+def _load_state_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """With `assign=True` a module has the tensors that it is given in the place of its own, and is
+    where they are."""
+    state, assign = args.value((0, "state_dict")), args.value((2, "assign"))
+    if args.receiver is not None and assign.data is True:
+        found = frame.object(state)
+        held = state if found is None else found.elements()
+        known = held.trait is Trait.LOADED or held.kind is Kind.TENSOR
+        device = held.device if known else UNKNOWN
+        told = Step(Sort.MOVE_STATE, node, held.trace, device)
+        place_module(frame, args.receiver[1], device, told)
+    return NOTHING
+
+
 def _applied(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`net._apply(lambda t: t.cuda())`: what a function makes of its parameters, it makes of all
     that it holds."""
@@ -310,6 +324,7 @@ OVERLAYS: Mapping[str, Overlay] = {
     "is_tensor": _is_tensor,
     "load": _load,
     "load_audio": _load_audio,
+    "load_state_dict": _load_state_dict,
     "named_children": _each(_child, named=True),
     "named_parameters": _each(_parameter_of, named=True),
     "normal": _normal,

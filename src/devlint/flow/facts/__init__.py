@@ -42,6 +42,7 @@ from devlint.flow.domain.lattice import (
     left_out,
     may_be_accelerator,
     may_be_host,
+    off_host,
     only_host,
 )
 from devlint.flow.domain.paths import identity
@@ -106,6 +107,6 @@ __all__ = [
     "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse", "Wrap",
     "asks_type", "chooses_host", "chosen_apart", "conditions", "device_at", "difference",
     "dtype_of_type", "identity", "is_chosen", "is_misspelled_flag", "is_type_of_cuda", "leaves",
-    "left_out", "may_be_accelerator", "may_be_host", "names_submodule", "only_host",
-    "place_of_type", "stands_in", "worded",
+    "left_out", "may_be_accelerator", "may_be_host", "names_submodule", "off_host",
+    "only_host", "place_of_type", "stands_in", "worded",
 ]  # fmt: skip

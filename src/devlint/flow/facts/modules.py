@@ -25,6 +25,8 @@ class KeptTensor(Fact):
     """No other statement stores the attribute, and no class binds it."""
     scripted: bool = False
     """Its class is one of TorchScript, whose buffers are all saved."""
+    method: str = ""
+    """The method that stores it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,12 @@ def at_call_site(frame: Frame, fact: Fact) -> Elsewhere | None:
     if caller.is_guest or caller.expecting:
         return None
     seen = _seen_by(caller, fact)
-    if seen is None or _on_purpose(frame, seen) or _is_its_own(seen) or _is_asked(frame, seen):
+    if (
+        seen is None
+        or _on_purpose(frame, caller, seen)
+        or _is_its_own(seen)
+        or _is_asked(frame, seen)
+    ):
         return None
     call = next(each for each in frame.site[len(caller.site) :] if not isinstance(each, Turn))
     here = at_call(frame, caller, call, seen) if isinstance(call, ir.Call) else None
@@ -62,14 +67,14 @@ def _seen_by(caller: Frame, fact: Fact) -> Fact | None:
     return None if own else found
 
 
-def _on_purpose(frame: Frame, fact: Fact) -> bool:
-    """Whether something was brought to the host to meet arguments that may well be there too, or
-    was made there by what makes data."""
+def _on_purpose(frame: Frame, caller: Frame, fact: Fact) -> bool:
+    """Whether something was brought to the host to meet arguments of the calling function that may
+    well be there too, or was made there by what makes data."""
     operands = _operands(fact)
     away = [each for each in operands if not only_host(each.device)]
     brought = any(only_host(each.device) and each.origin is Origin.MOVED for each in operands)
     on_host = brought or frame.role is Role.DATA
-    return on_host and all(_is_of_argument(each.device) for each in away)
+    return on_host and all(_is_of_argument(caller, each.device) for each in away)
 
 
 def _is_its_own(fact: Fact) -> bool:
@@ -145,6 +150,9 @@ def _operands(fact: Fact) -> tuple[Operand, ...]:
     return met(fact)
 
 
-def _is_of_argument(device: Device) -> bool:
+def _is_of_argument(caller: Frame, device: Device) -> bool:
     """Whether a place is where an argument of the calling function is."""
-    return isinstance(device, Symbol) and device.key.endswith(".device") and device.is_spelled
+    if not isinstance(device, Symbol) or not device.key.endswith(".device"):
+        return False
+    given = () if caller.function is None else caller.function.params
+    return device.is_spelled and any(device.key.startswith(f"{each.name}.") for each in given)

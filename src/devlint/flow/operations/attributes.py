@@ -91,6 +91,8 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         return part_of_encoding(frame, (node.value, base), attr)
     if kind is Kind.CLASS and isinstance(base.data, ClassInfo):
         return _of_class(base.data, base, node)
+    if base.trait is Trait.LOADED and attr in _SAME_TENSOR:
+        return base.but(data=None)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
         return _of_path(frame, node, base, base.data)
     return NOTHING
@@ -212,10 +214,10 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
                 return told
         if stored is not None:
             return _identified(node, base, stored)
+        method = of_each(frame, node.value, base, attr)
+        if method is not None:
+            return method
         if base.kind is Kind.INSTANCE:
-            method = of_each(frame, node.value, base, attr)
-            if method is not None:
-                return method
             told = _found_by_its_class(frame, base, node)
             if told != NOTHING:
                 return told

@@ -100,6 +100,8 @@ def is_placeholder(args: Arguments, row: Row) -> bool:
     if given is None or row.dims not in (Dims.SHAPE, Dims.DATA, Dims.SOME):
         return False
     node = given[0]
+    if row.dims is Dims.SOME and args.count == 1 and isinstance(node, ir.Constant):
+        return node.value == 0  # `torch.Tensor(0)`: a size
     if row.dims is not Dims.SHAPE:  # `torch.zeros([])` is a number
         return isinstance(node, ir.Display) and not node.items
     sizes = node.items if isinstance(node, ir.Display) else tuple(n for n, _ in args.positional())

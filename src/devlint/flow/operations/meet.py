@@ -14,6 +14,7 @@ from devlint.flow.domain.lattice import (
     Device,
     Symbol,
     completed,
+    leaves,
     left_out,
     names_accelerator,
     off_host,
@@ -154,12 +155,14 @@ def _result(frame: Frame, arguments: list[Given], placed: list[Operand]) -> Valu
 
 def _lead(placed: list[Operand]) -> Operand | None:
     """The operand that decides where the result is: a place that follows the model before a
-    named accelerator, that before the host; what is there on purpose before what was made there."""
+    named accelerator, that before the host; what is known wherever it is before what isn't; what is
+    there on purpose before what was made there."""
 
-    def order(operand: Operand) -> tuple[int, bool, bool]:
+    def order(operand: Operand) -> tuple[int, bool, bool, bool]:
         device = operand.device
         rank = 0 if isinstance(device, Symbol) else 2 if only_host(device) else 1
-        return rank, device == CPU and operand.origin in MADE, _is_loose(operand)
+        is_made = device == CPU and operand.origin in MADE
+        return rank, UNKNOWN in leaves(device), is_made, _is_loose(operand)
 
     return min(placed, key=order, default=None)
 

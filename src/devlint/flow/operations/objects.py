@@ -62,6 +62,8 @@ def made_by_base(frame: Frame, node: ir.Call, base: Value, name: str) -> Value |
 
 def of_each(frame: Frame, node: ir.Expr, base: Value, name: str) -> Value | None:
     """The method of one of several objects, where the class of each has it."""
+    if not isinstance(base.data, frozenset):
+        return None
     bound: list[Bound] = []
     for each in frame.each(base):
         method = method_named(frame, node, each, name)

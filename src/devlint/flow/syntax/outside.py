@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from devlint.flow.syntax.scan import MOVES
 from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute, targets
 from devlint.model import ir
-from devlint.model.trees import dotted_name, last_name
+from devlint.model.trees import children, dotted_name, last_name
 from devlint.torchapi.spellings import is_class
 
 Done = tuple[str, bool]
@@ -68,6 +68,28 @@ def _of_node(node: ir.Node, own: str) -> Iterator[Done]:
             if last_name(func) == "setattr":
                 yield attr, True
             yield from _changed(ir.Attribute(whole, attr))
+
+
+def lent(module: ir.Module) -> dict[str, bool]:
+    """The methods that a file calls, and whether it lends a default device wherever it does: `with
+    torch.device(device): model.setup(n)`. What they make is there."""
+    found: dict[str, bool] = {}
+    waiting: list[tuple[ir.Node, bool]] = [(module, False)]
+    for node, within in waiting:
+        if isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute):
+            name = node.func.attr
+            found[name] = found.get(name, True) and within
+        inside = isinstance(node, ir.With) and any(_is_device(item) for item, _ in node.items)
+        waiting += [(each, within or inside) for each in children(node)]
+    return found
+
+
+def _is_device(item: ir.Expr) -> bool:
+    """`torch.device(device)`, but for the host and for no place at all."""
+    if not isinstance(item, ir.Call) or dotted_name(item.func) not in ("torch.device", "device"):
+        return False
+    named = (each.value.value for each in item.args if isinstance(each.value, ir.Constant))
+    return not any(name in ("cpu", "meta") for name in named)
 
 
 def _changed(target: ir.Expr) -> Iterator[Done]:

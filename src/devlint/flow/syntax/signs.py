@@ -12,13 +12,18 @@ from devlint.policy import means
 
 def speaks(nodes: Iterable[ir.Node]) -> bool:
     """Whether any of these nodes, in that order, names a device or moves something. What comments
-    and docstrings say of devices changes nothing."""
+    and docstrings say of devices changes nothing, nor does a seed: `torch.cuda.manual_seed(0)`."""
     said: set[ir.Node] = set()
     for node in nodes:
-        if isinstance(node, ir.Evaluate) and isinstance(node.value, ir.Constant):
-            said.add(node.value)
-        elif node not in said and _is_sign(node):
-            return True
+        match node:
+            case ir.Evaluate(value=ir.Constant() as text):
+                said.add(text)
+            case ir.Call(
+                func=ir.Attribute(value=generator, attr="manual_seed" | "manual_seed_all")
+            ):
+                said.add(generator)
+            case _ if node not in said and _is_sign(node):
+                return True
     return False
 
 
