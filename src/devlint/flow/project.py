@@ -205,7 +205,11 @@ class Project(Followed):
         """Whether a file of the project may give the objects of a class of a file an attribute of
         that name: it builds a class on theirs, or seems to bind one of whatever object."""
         files = self._naming(path, class_name, self._around.mentioning)
-        if not files or len(files) > MOST_CALLERS or self.may_bind(path, attr):
+        binding = self._naming(path, attr, self._around.placing)
+        if not files or max(len(files), len(binding)) > MOST_CALLERS:
+            return True
+        bound = {(attr, True), (attr, None)}
+        if any(bound & each.placed for each in self._readable(binding)):
             return True
         bases = (bases_named(each.text.module.body) for each in self._readable(files))
         return any(class_name in each for each in bases)

@@ -18,6 +18,7 @@ from devlint.flow.domain.value_joins import join_values
 from devlint.flow.domain.values import NAMED, NOTHING, Kind, Value
 from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.missing import note_partly
 from devlint.flow.syntax.walk import names_assigned, nodes_of, statements_of
 from devlint.model import ir
 from devlint.model.trees import called, dotted_name, last_name, one_or_several
@@ -54,6 +55,8 @@ def branch(frame: Frame, node: ir.If) -> None:
     no, frame.state = frame.state, before
     frame.state = choices.merge_states(frame, yes, no, key, test)
     frame.loop, frame.arm = loop, arm
+    if key is not None and not node.orelse:
+        note_partly(frame, node, key, yes, no)
 
 
 def _returns(node: ir.If) -> bool:

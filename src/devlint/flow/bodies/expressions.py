@@ -17,7 +17,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Condition, Kind, Value
 from devlint.flow.effects import ranks
-from devlint.flow.frames import library
+from devlint.flow.frames import library, missing
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, library_value
@@ -26,7 +26,6 @@ from devlint.flow.operations import (
     arrivals,
     attributes,
     dimensions,
-    missing,
     operators,
     subscripts,
     unpacking,
@@ -62,6 +61,7 @@ def _name(frame: Frame, node: ir.Name) -> Value:
 
 
 def _attribute(frame: Frame, node: ir.Attribute) -> Value:
+    missing.note_asked(frame, node)
     value = attributes.read(frame, node, frame.evaluate(node.value))
     asks = value.trait is Trait.ANSWER and value.data is None  # `x.is_cuda`
     return implications.truth(frame, node, value).but(trait=Trait.ANSWER) if asks else value

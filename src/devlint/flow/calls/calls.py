@@ -36,6 +36,7 @@ from devlint.flow.frames.contents import with_items
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, is_builtin, library_value
+from devlint.flow.frames.missing import note_asked
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.modules.constructed import Typed, is_left_to_base
 from devlint.flow.modules.placement import by_use, give_away, place_of_parameters
@@ -57,16 +58,15 @@ def call(frame: Frame, node: ir.Call) -> Value:
     frame.world.step()
     func = node.func
     if isinstance(func, ir.Attribute):
+        note_asked(frame, func)
         base = frame.evaluate(func.value)
         if base.kind is not Kind.LIBRARY:
             return _method(frame, node, func, base)
         value = followed(frame, library_value(f"{base.data}.{func.attr}"), func)
-    elif isinstance(func, ir.Name):
-        value = frame.evaluate(func)
-        if func.id == "super" and value.kind is Kind.LIBRARY:
-            return _super(frame)
     else:
         value = frame.evaluate(func)
+        if isinstance(func, ir.Name) and func.id == "super" and value.kind is Kind.LIBRARY:
+            return _super(frame)
     return call_value(frame, node, func, value, arguments(frame, node))
 
 

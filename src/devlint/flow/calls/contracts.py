@@ -71,7 +71,6 @@ def needed(frame: Frame, module: Value, part: Value, args: Arguments) -> list[Gi
     """The tensors that a call gives to a module, whose inputs go into a `part` of a class that is
     seen, without those that may be elsewhere than the module. Of several modules, as those in a
     list are, one has to need them."""
-    objects = frame.objects(part)
     inputs = list(_inputs(frame, args))
     place = frame.place(module)
     strangers = {
@@ -79,8 +78,12 @@ def needed(frame: Frame, module: Value, part: Value, args: Arguments) -> list[Gi
     }
     leading = {each.mark for each in inputs[:1] if each.argument == 0}
     free = set(strangers)
-    for method in filter(None, map(forward_of, objects)) if strangers else ():
-        run = _followed(frame, part, method, args, inputs)
+    for one in frame.each(part) if strangers else ():
+        found = frame.object(one)
+        method = None if found is None else forward_of(found)
+        if method is None:
+            continue
+        run = _followed(frame, one, method, args, inputs)
         free -= run.met | (leading & run.lost)
         if part is not module:
             free -= run.handed_on  # the next part has them

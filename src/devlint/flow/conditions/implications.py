@@ -163,6 +163,8 @@ def key_of(frame: Frame, node: ir.Expr) -> Literal | None:
                 return absent + IS_NONE, op == "is"
         case ir.Compare(op=">", left=left, right=ir.Constant(value=0)) if _is_truth(frame, left):
             return key_of(frame, left)
+    if isinstance(node, ir.Compare) and _compares_places(frame, node):
+        return None
     known = {} if frame.caller is None else _known_to_callers(frame, node)
     key = frame.file.once(_spelled, (node, tuple(known.items())), frame)
     if key is None and (paths := paths_in(frame, node)):
@@ -233,7 +235,14 @@ def _words(node: ir.Expr, frame: Frame, paths: Collection[str] = ()) -> Literal 
 
 
 def _asks_place(node: ir.Node) -> bool:
-    return isinstance(node, ir.Attribute) and node.attr.startswith(("device", "_device", "is_cuda"))
+    """Whether a node is what torch's objects tell of where they are."""
+    return isinstance(node, ir.Attribute) and node.attr in ("device", "is_cuda")
+
+
+def _compares_places(frame: Frame, node: ir.Compare) -> bool:
+    """Whether a device is compared, under whatever name: the two branches are no free choice."""
+    values = (stored(frame, each) for each in (node.left, node.right))
+    return node.op in ("==", "!=") and any(v is not None and v.kind is Kind.DEVICE for v in values)
 
 
 def _found_out(frame: Frame, node: ir.Expr) -> bool:

@@ -12,6 +12,7 @@ from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import DeviceUse
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.missing import note_device
 from devlint.flow.syntax.parts import is_private
 from devlint.flow.syntax.walk import defaults_to_none, descendants, mentions, parameter_named
 from devlint.model import ir
@@ -44,6 +45,7 @@ def accelerator_spelled(frame: Frame, node: ir.Expr | None) -> Device | None:
 
 def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
     """What a value names where a device is meant; records the use."""
+    note_device(frame, node)
     device, literal = as_device(value), node
     parsed: Known | None = None
     problem: Misspelling | None = None

@@ -109,7 +109,17 @@ def as_device(value: Value) -> Device:
     if value.kind is Kind.UNKNOWN and isinstance(value.data, Path):
         text = value.data.text
         return UNKNOWN if means("host", text, "variable") else Symbol(text, text)
+    if is_of_library(value) and means("about-devices", str(value.data), "variable"):
+        return Symbol(str(value.data), str(value.data))
     return UNKNOWN
+
+
+def is_of_library(value: Value) -> bool:
+    """Whether a value is what a library other than torch has under some name."""
+    return value.kind is Kind.LIBRARY and not str(value.data).startswith(_KNOWN)
+
+
+_KNOWN = ("torch.", "builtins.", "numpy.")
 
 
 def place_of_path(path: Path) -> Device:

@@ -46,8 +46,9 @@ def join_objects(a: Object, b: Object, key: str | None = None, free: str | None 
     if same and a.items is not None and b.items is not None and len(a.items) == len(b.items):
         items = tuple(join_values(x, y, key) for x, y in zip(a.items, b.items, strict=True))
     device = choose(key, a.device, b.device) if key else join(a.device, b.device)
-    # Of two that are each on one path alone, either is where the other one is.
-    moved = a.device != b.device and isinstance(device, Guarded)
+    # Of two that are each on one path alone, either is where the other one is. A condition that
+    # chooses the class chooses no place.
+    moved = a.device != b.device and isinstance(device, Guarded) and a.source == b.source
     return Object(
         device=device,
         items=items,

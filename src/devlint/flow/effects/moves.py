@@ -9,7 +9,7 @@ from devlint.flow.domain import derivation
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.keys import stands_in
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known, Symbol, conditions
-from devlint.flow.domain.paths import Path, as_device
+from devlint.flow.domain.paths import Path, as_device, is_of_library
 from devlint.flow.domain.traits import REGISTERED, Fixed, Trait
 from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import workers
@@ -173,6 +173,8 @@ def _destination(
     if value.kind is Kind.NONE or is_dtype_name(value, node):
         return None, target
     if isinstance(value.data, Path) and (is_device_name(node) or args.count > 1):
+        return use_device(frame, node, value, via="to"), target
+    if is_of_library(value) and is_device_name(node):
         return use_device(frame, node, value, via="to"), target
     return UNKNOWN, target
 

@@ -17,9 +17,9 @@ from devlint.flow.frames.fields import declared
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import library_value, member
+from devlint.flow.frames.missing import leaves_default
 from devlint.flow.frames.protocols import stores_itself
 from devlint.flow.modules.placement import add_part
-from devlint.flow.operations.missing import leaves_default
 from devlint.flow.operations.objects import dict_of, method_named, of_each
 from devlint.flow.operations.stores import replacing
 from devlint.model import ir

@@ -28,6 +28,22 @@ class AttributeRead(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class MissingOperand(Fact):
+    """A name that nothing binds, or one branch alone, or an attribute that an object of the class
+    `owner` hasn't, is moved or asked where it is, by `attr`; or it stands where a device is meant
+    (`attr` is "").
+
+    `node` is the name or the attribute.
+    """
+
+    node: ir.Name | ir.Attribute
+    attr: str
+    owner: str = ""
+    partly: ir.If | None = None
+    """The name is bound in the branch of this `if` alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class AttributeWrite(Fact):
     """`receiver.attr = value`. `self_module`: the receiver is `self` of an nn.Module class;
     `anew`: a method that runs again puts it in the place of a parameter or a buffer.

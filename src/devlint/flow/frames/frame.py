@@ -6,11 +6,8 @@ from collections.abc import Hashable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, HOST_CHOSEN, roots
-from devlint.flow.domain.lattice import (
-    UNKNOWN,
-    Device,
-)
+from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, HOST_CHOSEN, Literal, roots
+from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.paths import Ref, Turn, path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.values import DEFINED, Kind, Value
@@ -74,6 +71,8 @@ class Frame:
     """The innermost `if` one of whose branches runs."""
     saved: dict[Hashable, ir.If | None] = field(default_factory=dict)
     """The paths at which something was saved, with the `if` in which it was."""
+    partly: dict[str, tuple[ir.If, Literal, Value]] = field(default_factory=dict)
+    """The names that an `if` without an `else` alone has bound: its condition, and to what."""
     expecting: bool = False
     """The code expects an error here (`with pytest.raises(...)`): nothing is said of it."""
     testing: bool = False

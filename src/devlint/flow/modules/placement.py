@@ -170,10 +170,13 @@ def is_spread(frame: Frame, module: Object) -> bool:
 
 def is_parted(frame: Frame, module: Value) -> bool:
     """Whether a part of a module is elsewhere, where somebody has moved it by itself, or two of
-    them are in two places."""
+    them are in two places; of one of several modules, whether any of these is so."""
     waiting, seen = [module], set[object]()
     while waiting:
         whole = waiting.pop()
+        if isinstance(whole.data, frozenset):
+            waiting.extend(each for each in frame.each(whole) if each is not whole)
+            continue
         found = frame.object(whole)
         if found is None or whole.data in seen:
             continue

@@ -21,10 +21,10 @@ from devlint.flow.frames.fields import is_field
 from devlint.flow.frames.files import Bound, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value, method_of, name_in
+from devlint.flow.frames.missing import is_missing
 from devlint.flow.modules.constructed import Typed, held
 from devlint.flow.modules.placement import forget_optimizer, held_place, parameter_at, whole_of
 from devlint.flow.operations import graphs, subscripts
-from devlint.flow.operations.missing import is_missing
 from devlint.flow.operations.objects import dict_of, of_each
 from devlint.flow.operations.own_device import (
     is_stateless,

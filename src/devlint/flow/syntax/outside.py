@@ -10,15 +10,17 @@ from devlint.model import ir
 from devlint.model.trees import children, dotted_name, last_name
 from devlint.torchapi.spellings import is_class
 
-Done = tuple[str, bool]
-"""An attribute, and whether it is bound; else what it is is moved, which changes a module only."""
+Done = tuple[str, bool | None]
+"""An attribute, and whether it is bound: to what may be somewhere; None where that is a constant,
+or made anew, which is in no place or on the host. Else what it is is moved, which changes a module
+only."""
 
 
 def placed(module: ir.Module) -> frozenset[Done]:
     """The attributes that a file binds, or moves, on objects that aren't those of the running
     method: `trainer.model = wrapped`, `trainer.model.cuda()`, `setattr(trainer, "model", wrapped)`.
     Also with the name before it, as `Module.device` and `nn.Module`, by whatever is called with
-    both: `patch(nn, "Module", Own)`. What is a constant is in no place.
+    both: `patch(nn, "Module", Own)`.
     """
     return frozenset(_placed(module.body))
 
@@ -44,15 +46,14 @@ def _own(method: ir.Function, info: ir.Class) -> str:
 
 def _of_node(node: ir.Node, own: str) -> Iterator[Done]:
     match node:
-        case ir.Assign(value=ir.Constant()):
-            return
-        case ir.Assign(value=ir.Call() as made) if _is_new(made):
-            return
-        case ir.Assign():
+        case ir.Assign(value=value):
             for target in targets(node):
                 if attr := _attribute(target, own):
-                    yield attr, True
-                    yield from _changed(target)
+                    if isinstance(value, ir.Constant) or _is_new(value):
+                        yield attr, None
+                    else:
+                        yield attr, True
+                        yield from _changed(target)
         case ir.Call(func=ir.Attribute(value=moved, attr=move)) if move in MOVES:
             if attr := _attribute(moved, own):
                 yield attr, False
@@ -98,10 +99,10 @@ def _changed(target: ir.Expr) -> Iterator[Done]:
         yield f"{name}.{target.attr}", True
 
 
-def _is_new(made: ir.Call) -> bool:
+def _is_new(made: ir.Expr | None) -> bool:
     """Whether a call makes something anew, which is on the host: `nn.Linear(3, 3)`. Where something
     is moved or a device is given, it may be elsewhere."""
-    if not is_class(dotted_name(made.func)):
+    if not isinstance(made, ir.Call) or not is_class(dotted_name(made.func)):
         return False
     for node in descendants(made):
         match node:
