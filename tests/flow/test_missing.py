@@ -131,3 +131,29 @@ def test_the_error_is_expected(tmp_path: Path) -> None:
         "        except AttributeError:\n            pass\n"
     )
     assert lint(tmp_path, work, {"main.py": USER}) == []
+
+
+ONE_BRANCH = """
+    {}
+    if torch.cuda.is_available():
+        device = torch.device("cuda")
+    model = nn.Linear(3, 3).to(device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "count"),
+    [
+        ("import torch; from torch import nn", 1),
+        ("from settings import *; import torch; from torch import nn", 0),
+        ("import torch; from torch import nn; device = 'cpu'", 0),
+        (
+            "import torch; from torch import nn\n"
+            "    def choose():\n        global device\n        device = torch.device('cpu')\n"
+            "    choose()",
+            0,
+        ),
+    ],
+)
+def test_a_device_that_one_branch_binds(tmp_path: Path, before: str, count: int) -> None:
+    assert len(lint(tmp_path, ONE_BRANCH.format(before), {})) == count

@@ -76,8 +76,11 @@ def note_partly(frame: Frame, node: ir.If, key: Literal, taken: State, skipped: 
     both = taken.alive and skipped.alive and frame.arm is None and frame.loop is None
     if not both or not _is_told(frame) or isinstance(node.test, ir.Compare):
         return
+    if frame.function is None and not (frame.file.whole and frame.file.once(_bound, frame.file)):
+        return  # `import *` may bind it, or a part of the file that isn't here
     for name in taken.env.keys() - skipped.env.keys() - frame.globals:
-        frame.partly[name] = node, key, frame.state.env[name]
+        if not frame.is_rebound(name):
+            frame.partly[name] = node, key, frame.state.env[name]
 
 
 def _is_sure(frame: Frame, node: ir.Name) -> bool:
